@@ -1,0 +1,43 @@
+# Everything from nothing: `make quickstart` and `make test` create .venv, install into it and run.
+PYTHON ?= python3
+BIN := .venv/bin
+# Two cores are shared by pytest's workers: one thread for each keeps them from fighting.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+
+.PHONY: quickstart test test-slow lint format bench clean
+
+quickstart: .venv/installed
+	$(BIN)/condrisk quickstart
+
+test: .venv/installed-dev
+	$(ONE_THREAD) $(BIN)/pytest -n 2 --dist worksteal -q -m "not slow"
+
+test-slow: .venv/installed-dev
+	$(ONE_THREAD) $(BIN)/pytest -n 2 --dist worksteal -q -m slow
+
+lint: .venv/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: .venv/installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv/installed-dev
+	$(ONE_THREAD) $(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .hypothesis
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+# A change of the dependencies installs again; otherwise these are up to date at once.
+.venv/installed: pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[plots]"
+	@touch $@
+
+.venv/installed-dev: pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@touch $@ .venv/installed
