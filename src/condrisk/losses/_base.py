@@ -1,0 +1,158 @@
+"""What every loss offers: a value per example and, for classes, the whole row at once."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+Task = Literal["regression", "classification"]
+Response = Literal["predict", "predict_proba"]
+
+# Blocks of this many numbers (2 MiB) stay in a core's cache, so that a second pass over a block is
+# cheap and no temporary grows with the number of rows.
+_BLOCK = 1 << 18
+
+
+class Loss(ABC):
+    """The cost ℓ(f(x), y) of an answer, example by example.
+
+    A loss is called as scikit-learn's metrics are, truth first: ``loss(y_true, response)``. It
+    returns one number per example and leaves weights and averages to the caller.
+
+    Attributes
+    ----------
+    name : str
+        The name it goes by.
+    task : {"regression", "classification"} or None
+        The kind of target it is meant for; None if it takes either.
+    response : {"predict", "predict_proba"}
+        The method of the predictor whose answer it scores.
+    minimum : float
+        The least value it can take; ``-inf`` if there is none.
+    """
+
+    name: str
+    task: Task | None
+    response: Response
+    minimum: float
+
+    @abstractmethod
+    def __call__(
+        self, y_true: ArrayLike, response: ArrayLike, *, classes: ArrayLike | None = None
+    ) -> Floats:
+        """Return the loss of each example, shape (n_samples,)."""
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class ClassLoss(Loss):
+    """A loss on classes: it also knows what every other class would have cost.
+
+    `classes` gives the labels behind the columns of a response or of a probability matrix. A loss
+    of labels (`response` "predict") takes labels, one of probabilities takes a matrix.
+    """
+
+    task = "classification"
+
+    @abstractmethod
+    def rows(self, response: ArrayLike, *, classes: ArrayLike) -> Floats:
+        """Return ℓ(f(x), k) for every class k, shape (n_samples, n_classes)."""
+
+    def expected(self, response: ArrayLike, proba: ArrayLike, *, classes: ArrayLike) -> Floats:
+        """Return Σₖ ℓ(f(x), k) pₖ(x), shape (n_samples,), in blocks of rows.
+
+        Each row of `proba` is taken to sum to one.
+        """
+        response, proba, classes = np.asarray(response), np.asarray(proba), np.asarray(classes)
+        out = np.empty(len(proba))
+        for block in blocks(*proba.shape):
+            rows = self.rows(response[block], classes=classes)
+            np.vecdot(rows, proba[block], out=out[block])
+        return out
+
+
+def blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Cut `n_rows` into slices small enough that a block of them stays in cache."""
+    step = max(1, _BLOCK // max(1, n_columns))
+    return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
+
+
+def numbers(values: ArrayLike, name: str) -> Floats:
+    """Return `values` as a one-dimensional float64 array, or say what is wrong with them."""
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numbers for this loss: {error}.") from None
+    return column(array, name)
+
+
+def column(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Return `values` as a one-dimensional array; a single column is flattened."""
+    array = np.asarray(values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(f"{name} must have one value per row, got shape {array.shape}.")
+    return array
+
+
+def check_same_length(y_true: NDArray[Any], response: NDArray[Any]) -> None:
+    """Raise if truth and response do not have a row for each other."""
+    if len(y_true) != len(response):
+        raise ValueError(
+            f"y_true and response must have the same length, got {len(y_true)} and {len(response)}."
+        )
+
+
+def probabilities(response: ArrayLike, classes: ArrayLike | None) -> tuple[Any, NDArray[Any]]:
+    """Return a probability matrix and the labels of its columns, checked against each other."""
+    proba = np.asarray(response)
+    if proba.ndim != 2:
+        raise ValueError(
+            f"response must be a matrix of probabilities, one column per class, "
+            f"got shape {proba.shape}."
+        )
+    labels = np.arange(proba.shape[1]) if classes is None else np.asarray(classes)
+    if len(labels) != proba.shape[1]:
+        raise ValueError(
+            f"response has {proba.shape[1]} columns of probabilities, "
+            f"but there are {len(labels)} classes."
+        )
+    return proba, labels
+
+
+def encode(labels: ArrayLike, classes: ArrayLike) -> NDArray[np.intp]:
+    """Return the position of each label in `classes`, -1 where it is not among them.
+
+    Examples
+    --------
+    >>> from condrisk.losses import encode
+    >>> encode(["b", "a", "z"], ["b", "a"])
+    array([ 0,  1, -1])
+    """
+    labels, classes = np.asarray(labels), np.asarray(classes)
+    if _are_positions(labels, classes):
+        codes = labels.astype(np.intp)
+        return np.where((codes >= 0) & (codes < len(classes)), codes, -1)
+    if labels.dtype.kind in "UO" and classes.dtype.kind in "UO":
+        labels, classes = labels.astype(object), classes.astype(object)
+    elif (labels.dtype.kind in "biuf") != (classes.dtype.kind in "biuf"):
+        raise ValueError(
+            f"the labels have dtype {labels.dtype}, the classes {classes.dtype}: "
+            f"both must be text or both numbers."
+        )
+    order = np.argsort(classes)
+    found = order[np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)]
+    return np.where(classes[found] == labels, found, -1)
+
+
+def _are_positions(labels: NDArray[Any], classes: NDArray[Any]) -> bool:
+    """Tell whether the classes are 0, 1, 2, … so that a label is its own position."""
+    whole = labels.dtype.kind in "iu" and classes.dtype.kind in "iu"
+    return whole and bool(np.array_equal(classes, np.arange(len(classes))))

@@ -1,0 +1,216 @@
+"""Losses on classes, each with the whole row ℓ(f(x), ·) and its expectation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from condrisk.losses._base import (
+    ClassLoss,
+    Floats,
+    blocks,
+    check_same_length,
+    column,
+    encode,
+    probabilities,
+)
+
+#: Log loss takes every probability as at least this: 2⁻⁵², float64's spacing at one.
+LOG_LOSS_FLOOR = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, repr=False)
+class ZeroOne(ClassLoss):
+    """1 where the label is wrong: its expectation is the chance of being wrong."""
+
+    name = "zero_one"
+    response = "predict"
+    minimum = 0.0
+
+    def __call__(
+        self, y_true: ArrayLike, response: ArrayLike, *, classes: ArrayLike | None = None
+    ) -> Floats:
+        """Return the loss of each example, shape (n_samples,)."""
+        y_true, response = column(y_true, "y_true"), column(response, "response")
+        check_same_length(y_true, response)
+        return np.asarray(y_true != response, dtype=np.float64)
+
+    def rows(self, response: ArrayLike, *, classes: ArrayLike) -> Floats:
+        """Return ℓ(f(x), k) for every class k, shape (n_samples, n_classes)."""
+        codes = encode(response, classes)
+        return (codes[:, None] != np.arange(len(np.asarray(classes)))).astype(np.float64)
+
+    def expected(self, response: ArrayLike, proba: ArrayLike, *, classes: ArrayLike) -> Floats:
+        """Return 1 − p(f(x)), one look-up a row instead of a sum over classes."""
+        proba, codes = np.asarray(proba), encode(response, classes)
+        chosen = proba[np.arange(len(codes)), codes].astype(np.float64)
+        chosen[codes < 0] = 0.0
+        return 1.0 - chosen
+
+
+@dataclass(frozen=True, repr=False)
+class LogLoss(ClassLoss):
+    """−log f(x)ᵧ, with every probability taken as at least `LOG_LOSS_FLOOR`.
+
+    The floor is the same for float32 and float64, and all arithmetic is float64. So the loss is
+    finite, at most 36.04, and equal to scikit-learn's for float64. A class that the predictor
+    has never seen has probability zero and costs that maximum.
+    """
+
+    name = "log_loss"
+    response = "predict_proba"
+    minimum = 0.0
+
+    def __call__(
+        self, y_true: ArrayLike, response: ArrayLike, *, classes: ArrayLike | None = None
+    ) -> Floats:
+        """Return the loss of each example, shape (n_samples,)."""
+        return _minus_log(_probability_of(y_true, response, classes))
+
+    def rows(self, response: ArrayLike, *, classes: ArrayLike) -> Floats:
+        """Return ℓ(f(x), k) for every class k, shape (n_samples, n_classes)."""
+        proba, _ = probabilities(response, classes)
+        return _minus_log(proba)
+
+    def expected(self, response: ArrayLike, proba: ArrayLike, *, classes: ArrayLike) -> Floats:
+        """Return −Σₖ pₖ log f(x)ₖ, shape (n_samples,), in blocks of rows through one buffer."""
+        response, proba = np.asarray(response), np.asarray(proba)
+        out, buffer = np.empty(len(proba)), np.empty((0, 0))
+        for block in blocks(*proba.shape):
+            f = response[block]
+            if len(buffer) < len(f):
+                buffer = np.empty(f.shape)
+            logs = buffer[: len(f)]
+            # A block that needs no floor skips a pass over it: looking is cheaper than writing.
+            f = np.maximum(f, LOG_LOSS_FLOOR, out=logs) if f.min() < LOG_LOSS_FLOOR else f
+            np.vecdot(np.log(f, out=logs, dtype=np.float64), proba[block], out=out[block])
+        # Rounding may have lifted a probability above one.
+        return np.maximum(np.negative(out, out=out), 0.0, out=out)
+
+
+@dataclass(frozen=True, repr=False)
+class Brier(ClassLoss):
+    """Σₖ (f(x)ₖ − 1{y = k})², from 0 to 2: in the binary case twice the squared error of f(x)₁.
+
+    A class that the predictor has never seen has probability zero and costs 1 + Σₖ f(x)ₖ².
+    """
+
+    name = "brier"
+    response = "predict_proba"
+    minimum = 0.0
+
+    def __call__(
+        self, y_true: ArrayLike, response: ArrayLike, *, classes: ArrayLike | None = None
+    ) -> Floats:
+        """Return the loss of each example, shape (n_samples,)."""
+        chosen = _probability_of(y_true, response, classes)
+        return _row_products(response, response) + 1.0 - 2.0 * chosen
+
+    def rows(self, response: ArrayLike, *, classes: ArrayLike) -> Floats:
+        """Return ℓ(f(x), k) for every class k, shape (n_samples, n_classes)."""
+        proba, _ = probabilities(response, classes)
+        return (_row_products(proba, proba) + 1.0)[:, None] - 2.0 * proba
+
+    def expected(self, response: ArrayLike, proba: ArrayLike, *, classes: ArrayLike) -> Floats:
+        """Return 1 + Σₖ f(x)ₖ (f(x)ₖ − 2pₖ): two products a row, no matrix of losses."""
+        response, proba = np.asarray(response), np.asarray(proba)
+        out = np.empty(len(proba))
+        for block in blocks(*proba.shape):
+            f = response[block]
+            out[block] = _row_products(f, f) - 2.0 * _row_products(f, proba[block])
+        return out + 1.0
+
+
+class CostMatrix(ClassLoss):
+    """C[true, predicted], in the order of the predictor's `classes_`.
+
+    Parameters
+    ----------
+    matrix : array-like of shape (n_classes, n_classes)
+        What it costs to predict the class of the column when that of the row is true.
+
+    Examples
+    --------
+    >>> from condrisk.losses import CostMatrix
+    >>> loss = CostMatrix([[0, 1], [10, 0]])  # missing a "yes" costs ten times a false alarm
+    >>> loss(["no", "yes"], ["yes", "no"], classes=["no", "yes"])
+    array([ 1., 10.])
+    """
+
+    name = "cost_matrix"
+    response = "predict"
+
+    def __init__(self, matrix: ArrayLike) -> None:
+        self.matrix = np.asarray(matrix, dtype=np.float64)
+        if self.matrix.ndim != 2 or self.matrix.shape[0] != self.matrix.shape[1]:
+            raise ValueError(
+                f"loss must be a square cost matrix C[true, predicted], "
+                f"got shape {self.matrix.shape}."
+            )
+        if not np.isfinite(self.matrix).all():
+            raise ValueError("loss must be a cost matrix of finite numbers, got NaN or infinity.")
+        self.minimum = float(self.matrix.min())
+
+    def __call__(
+        self, y_true: ArrayLike, response: ArrayLike, *, classes: ArrayLike | None = None
+    ) -> Floats:
+        """Return the loss of each example, shape (n_samples,)."""
+        labels = np.arange(len(self.matrix)) if classes is None else np.asarray(classes)
+        true = self._encode(column(y_true, "y_true"), labels)
+        predicted = self._encode(column(response, "response"), labels)
+        check_same_length(true, predicted)
+        return self.matrix[true, predicted]
+
+    def rows(self, response: ArrayLike, *, classes: ArrayLike) -> Floats:
+        """Return ℓ(f(x), k) for every class k, shape (n_samples, n_classes)."""
+        return self.matrix.T[self._encode(response, classes)]
+
+    def expected(self, response: ArrayLike, proba: ArrayLike, *, classes: ArrayLike) -> Floats:
+        """Return Σₖ C[k, f(x)] pₖ(x), shape (n_samples,), in blocks of rows."""
+        proba, codes = np.asarray(proba), self._encode(response, classes)
+        columns = np.ascontiguousarray(self.matrix.T)
+        out = np.empty(len(proba))
+        for block in blocks(*proba.shape):
+            np.vecdot(columns[codes[block]], proba[block], out=out[block])
+        return out
+
+    def check_size(self, n_classes: int) -> None:
+        """Raise if the matrix is not for `n_classes` classes."""
+        if len(self.matrix) != n_classes:
+            raise ValueError(
+                f"loss is a {len(self.matrix)} × {len(self.matrix)} cost matrix, but there are "
+                f"{n_classes} classes: it needs a row and a column for each, in sorted order."
+            )
+
+    def _encode(self, labels: ArrayLike, classes: ArrayLike) -> NDArray[np.intp]:
+        classes = np.asarray(classes)
+        self.check_size(len(classes))
+        codes = encode(labels, classes)
+        if (codes < 0).any():
+            unknown = np.asarray(labels)[codes < 0][0]
+            raise ValueError(f"the cost matrix has no price for the label {unknown!r}.")
+        return codes
+
+
+def _minus_log(proba: ArrayLike) -> Floats:
+    """−log p with the floor, in float64 and without a second temporary."""
+    # One is the ceiling, so that a probability that rounding has lifted above it costs nothing.
+    values = np.clip(proba, LOG_LOSS_FLOOR, 1.0, dtype=np.float64)
+    np.log(values, out=values)
+    return np.abs(values, out=values)
+
+
+def _probability_of(y_true: ArrayLike, response: Any, classes: ArrayLike | None) -> Floats:
+    """Return the probability given to the true class, zero for one without a column."""
+    proba, labels = probabilities(response, classes)
+    codes = encode(column(y_true, "y_true"), labels)
+    check_same_length(codes, proba)
+    chosen = proba[np.arange(len(codes)), codes].astype(np.float64)
+    return np.where(codes < 0, 0.0, chosen)
+
+
+def _row_products(a: Any, b: Any) -> Floats:
+    return np.vecdot(a, b, dtype=np.float64)

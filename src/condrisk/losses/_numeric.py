@@ -1,0 +1,119 @@
+"""Losses on numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from condrisk.losses._base import Floats, Loss, check_same_length, numbers
+
+
+class NumericLoss(Loss):
+    """A loss that depends on the error y − f(x) alone, with zero as its least value."""
+
+    task = "regression"
+    response = "predict"
+    minimum = 0.0
+
+    def __call__(
+        self, y_true: ArrayLike, response: ArrayLike, *, classes: ArrayLike | None = None
+    ) -> Floats:
+        """Return the loss of each example, shape (n_samples,)."""
+        y_true, response = numbers(y_true, "y_true"), numbers(response, "response")
+        check_same_length(y_true, response)
+        return self.of_error(y_true - response)
+
+    def of_error(self, error: Floats) -> Floats:
+        """Return the loss of each error y − f(x)."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, repr=False)
+class SquaredError(NumericLoss):
+    """(y − f(x))²."""
+
+    name = "squared_error"
+
+    def of_error(self, error: Floats) -> Floats:
+        """Return the loss of each error y − f(x)."""
+        return error**2
+
+
+@dataclass(frozen=True, repr=False)
+class AbsoluteError(NumericLoss):
+    """|y − f(x)|."""
+
+    name = "absolute_error"
+
+    def of_error(self, error: Floats) -> Floats:
+        """Return the loss of each error y − f(x)."""
+        return np.abs(error)
+
+
+@dataclass(frozen=True)
+class Pinball(NumericLoss):
+    """q·(y − f(x)) above the prediction, (1 − q)·(f(x) − y) below it."""
+
+    quantile: float
+    name = "pinball"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.quantile < 1:
+            raise ValueError(f"quantile must lie between 0 and 1, got {self.quantile}.")
+
+    def of_error(self, error: Floats) -> Floats:
+        """Return the loss of each error y − f(x)."""
+        return np.maximum(self.quantile * error, (self.quantile - 1) * error)
+
+
+@dataclass(frozen=True)
+class Huber(NumericLoss):
+    """Half the squared error up to `delta`, linear beyond."""
+
+    delta: float
+    name = "huber"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.delta < np.inf:
+            raise ValueError(f"delta must be a positive number, got {self.delta}.")
+
+    def of_error(self, error: Floats) -> Floats:
+        """Return the loss of each error y − f(x)."""
+        size = np.abs(error)
+        return np.where(size <= self.delta, 0.5 * size**2, self.delta * (size - 0.5 * self.delta))
+
+
+def pinball(quantile: float) -> Loss:
+    """Return the loss of a predictor of the `quantile`.
+
+    Parameters
+    ----------
+    quantile : float
+        Between 0 and 1. At 0.5 the loss is half the absolute error.
+
+    Examples
+    --------
+    >>> from condrisk.losses import pinball
+    >>> pinball(0.9)([10.0, 10.0], [8.0, 12.0])
+    array([1.8, 0.2])
+    """
+    return Pinball(quantile)
+
+
+def huber(delta: float) -> Loss:
+    """Return Huber's loss: ½(y − f(x))² up to an error of `delta`, linear beyond.
+
+    Parameters
+    ----------
+    delta : float
+        Positive: the error at which the parabola turns into a line.
+
+    Examples
+    --------
+    >>> from condrisk.losses import huber
+    >>> huber(1.0)([0.0, 0.0], [0.5, 3.0])
+    array([0.125, 2.5  ])
+    """
+    return Huber(delta)
