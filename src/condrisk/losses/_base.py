@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from itertools import repeat
 from typing import Any, Literal
 
 import numpy as np
@@ -50,6 +51,13 @@ class Loss(ABC):
     def __repr__(self) -> str:
         return self.name
 
+    # Not dataclasses: those would take a good part of the time of `import condrisk`.
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((type(self), *vars(self).values()))
+
 
 class ClassLoss(Loss):
     """A loss on classes: it also knows what every other class would have cost.
@@ -65,11 +73,20 @@ class ClassLoss(Loss):
         """Return ℓ(f(x), k) for every class k, shape (n_samples, n_classes)."""
 
     def expected(self, response: ArrayLike, proba: ArrayLike, *, classes: ArrayLike) -> Floats:
-        """Return Σₖ ℓ(f(x), k) pₖ(x), shape (n_samples,), in blocks of rows.
+        """Return Σₖ ℓ(f(x), k) pₖ(x), shape (n_samples,), without a matrix of losses.
 
         Each row of `proba` is taken to sum to one.
         """
-        response, proba, classes = np.asarray(response), np.asarray(proba), np.asarray(classes)
+        p, labels = probabilities(proba, classes, "proba")
+        if self.response == "predict_proba":
+            f, _ = probabilities(response, labels)
+        else:
+            f = column(response, "response")
+        check_same_length(f, p, "response and proba")
+        return self._expected(f, p, labels)
+
+    def _expected(self, response: Any, proba: Any, classes: NDArray[Any]) -> Floats:
+        """Return `expected` of checked arrays, here in blocks of rows; most losses know better."""
         out = np.empty(len(proba))
         for block in blocks(*proba.shape):
             rows = self.rows(response[block], classes=classes)
@@ -102,26 +119,39 @@ def column(values: ArrayLike, name: str) -> NDArray[Any]:
     return array
 
 
-def check_same_length(y_true: NDArray[Any], response: NDArray[Any]) -> None:
-    """Raise if truth and response do not have a row for each other."""
-    if len(y_true) != len(response):
+def check_same_length(
+    first: NDArray[Any], second: NDArray[Any], names: str = "y_true and response"
+) -> None:
+    """Raise if two arrays do not have a row for each other."""
+    if len(first) != len(second):
+        raise ValueError(f"{names} must have the same length, got {len(first)} and {len(second)}.")
+
+
+def check_same_kind(
+    first: NDArray[Any], second: NDArray[Any], names: str = "y_true and response"
+) -> None:
+    """Raise if one array holds text and the other numbers: no two labels would ever be equal."""
+    if (first.dtype.kind in "biuf") != (second.dtype.kind in "biuf"):
         raise ValueError(
-            f"y_true and response must have the same length, got {len(y_true)} and {len(response)}."
+            f"{names} must be both text or both numbers, "
+            f"got the dtypes {first.dtype} and {second.dtype}."
         )
 
 
-def probabilities(response: ArrayLike, classes: ArrayLike | None) -> tuple[Any, NDArray[Any]]:
+def probabilities(
+    values: ArrayLike, classes: ArrayLike | None, name: str = "response"
+) -> tuple[Any, NDArray[Any]]:
     """Return a probability matrix and the labels of its columns, checked against each other."""
-    proba = np.asarray(response)
+    proba = np.asarray(values)
     if proba.ndim != 2:
         raise ValueError(
-            f"response must be a matrix of probabilities, one column per class, "
+            f"{name} must be a matrix of probabilities, one column per class, "
             f"got shape {proba.shape}."
         )
     labels = np.arange(proba.shape[1]) if classes is None else np.asarray(classes)
     if len(labels) != proba.shape[1]:
         raise ValueError(
-            f"response has {proba.shape[1]} columns of probabilities, "
+            f"{name} has {proba.shape[1]} columns of probabilities, "
             f"but there are {len(labels)} classes."
         )
     return proba, labels
@@ -140,13 +170,11 @@ def encode(labels: ArrayLike, classes: ArrayLike) -> NDArray[np.intp]:
     if _are_positions(labels, classes):
         codes = labels.astype(np.intp)
         return np.where((codes >= 0) & (codes < len(classes)), codes, -1)
-    if labels.dtype.kind in "UO" and classes.dtype.kind in "UO":
-        labels, classes = labels.astype(object), classes.astype(object)
-    elif (labels.dtype.kind in "biuf") != (classes.dtype.kind in "biuf"):
-        raise ValueError(
-            f"the labels have dtype {labels.dtype}, the classes {classes.dtype}: "
-            f"both must be text or both numbers."
-        )
+    check_same_kind(labels, classes, "labels and classes")
+    if labels.dtype.kind not in "biufU" or classes.dtype.kind not in "biufU":
+        # Objects need not have an order, and Python finds them sooner than a search would.
+        position = {label: k for k, label in enumerate(classes.tolist())}
+        return np.fromiter(map(position.get, labels.tolist(), repeat(-1)), np.intp, len(labels))
     order = np.argsort(classes)
     found = order[np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)]
     return np.where(classes[found] == labels, found, -1)

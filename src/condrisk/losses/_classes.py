@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from condrisk.losses._base import (
     ClassLoss,
     Floats,
     blocks,
+    check_same_kind,
     check_same_length,
     column,
     encode,
@@ -22,7 +22,6 @@ from condrisk.losses._base import (
 LOG_LOSS_FLOOR = float(np.finfo(np.float64).eps)
 
 
-@dataclass(frozen=True, repr=False)
 class ZeroOne(ClassLoss):
     """1 where the label is wrong: its expectation is the chance of being wrong."""
 
@@ -36,22 +35,23 @@ class ZeroOne(ClassLoss):
         """Return the loss of each example, shape (n_samples,)."""
         y_true, response = column(y_true, "y_true"), column(response, "response")
         check_same_length(y_true, response)
+        check_same_kind(y_true, response)
         return np.asarray(y_true != response, dtype=np.float64)
 
     def rows(self, response: ArrayLike, *, classes: ArrayLike) -> Floats:
         """Return ℓ(f(x), k) for every class k, shape (n_samples, n_classes)."""
-        codes = encode(response, classes)
+        codes = encode(column(response, "response"), classes)
         return (codes[:, None] != np.arange(len(np.asarray(classes)))).astype(np.float64)
 
-    def expected(self, response: ArrayLike, proba: ArrayLike, *, classes: ArrayLike) -> Floats:
+    def _expected(self, response: Any, proba: Any, classes: NDArray[Any]) -> Floats:
         """Return 1 − p(f(x)), one look-up a row instead of a sum over classes."""
-        proba, codes = np.asarray(proba), encode(response, classes)
+        codes = encode(response, classes)
         chosen = proba[np.arange(len(codes)), codes].astype(np.float64)
         chosen[codes < 0] = 0.0
-        return 1.0 - chosen
+        # Rounding may have lifted a probability above one.
+        return np.maximum(np.subtract(1.0, chosen, out=chosen), 0.0, out=chosen)
 
 
-@dataclass(frozen=True, repr=False)
 class LogLoss(ClassLoss):
     """−log f(x)ᵧ, with every probability taken as at least `LOG_LOSS_FLOOR`.
 
@@ -75,9 +75,8 @@ class LogLoss(ClassLoss):
         proba, _ = probabilities(response, classes)
         return _minus_log(proba)
 
-    def expected(self, response: ArrayLike, proba: ArrayLike, *, classes: ArrayLike) -> Floats:
-        """Return −Σₖ pₖ log f(x)ₖ, shape (n_samples,), in blocks of rows through one buffer."""
-        response, proba = np.asarray(response), np.asarray(proba)
+    def _expected(self, response: Any, proba: Any, classes: NDArray[Any]) -> Floats:
+        """Return −Σₖ pₖ log f(x)ₖ, in blocks of rows through one buffer."""
         out, buffer = np.empty(len(proba)), np.empty((0, 0))
         for block in blocks(*proba.shape):
             f = response[block]
@@ -85,13 +84,14 @@ class LogLoss(ClassLoss):
                 buffer = np.empty(f.shape)
             logs = buffer[: len(f)]
             # A block that needs no floor skips a pass over it: looking is cheaper than writing.
-            f = np.maximum(f, LOG_LOSS_FLOOR, out=logs) if f.min() < LOG_LOSS_FLOOR else f
+            # It looks for NaN too, and in float64: the floor would be zero in float16.
+            if not float(f.min()) >= LOG_LOSS_FLOOR:
+                f = np.maximum(f, LOG_LOSS_FLOOR, out=logs, dtype=np.float64)
             np.vecdot(np.log(f, out=logs, dtype=np.float64), proba[block], out=out[block])
         # Rounding may have lifted a probability above one.
         return np.maximum(np.negative(out, out=out), 0.0, out=out)
 
 
-@dataclass(frozen=True, repr=False)
 class Brier(ClassLoss):
     """Σₖ (f(x)ₖ − 1{y = k})², from 0 to 2: in the binary case twice the squared error of f(x)₁.
 
@@ -114,14 +114,14 @@ class Brier(ClassLoss):
         proba, _ = probabilities(response, classes)
         return (_row_products(proba, proba) + 1.0)[:, None] - 2.0 * proba
 
-    def expected(self, response: ArrayLike, proba: ArrayLike, *, classes: ArrayLike) -> Floats:
+    def _expected(self, response: Any, proba: Any, classes: NDArray[Any]) -> Floats:
         """Return 1 + Σₖ f(x)ₖ (f(x)ₖ − 2pₖ): two products a row, no matrix of losses."""
-        response, proba = np.asarray(response), np.asarray(proba)
         out = np.empty(len(proba))
         for block in blocks(*proba.shape):
             f = response[block]
             out[block] = _row_products(f, f) - 2.0 * _row_products(f, proba[block])
-        return out + 1.0
+        out += 1.0
+        return np.maximum(out, 0.0, out=out)
 
 
 class CostMatrix(ClassLoss):
@@ -144,15 +144,24 @@ class CostMatrix(ClassLoss):
     response = "predict"
 
     def __init__(self, matrix: ArrayLike) -> None:
-        self.matrix = np.asarray(matrix, dtype=np.float64)
-        if self.matrix.ndim != 2 or self.matrix.shape[0] != self.matrix.shape[1]:
+        try:
+            self.matrix = np.array(matrix, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"loss must be a cost matrix of numbers: {error}") from None
+        shape = self.matrix.shape
+        if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
             raise ValueError(
-                f"loss must be a square cost matrix C[true, predicted], "
-                f"got shape {self.matrix.shape}."
+                f"loss must be a square cost matrix C[true, predicted], got shape {shape}."
             )
         if not np.isfinite(self.matrix).all():
             raise ValueError("loss must be a cost matrix of finite numbers, got NaN or infinity.")
         self.minimum = float(self.matrix.min())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CostMatrix) and np.array_equal(self.matrix, other.matrix)
+
+    def __hash__(self) -> int:
+        return hash(self.matrix.tobytes())
 
     def __call__(
         self, y_true: ArrayLike, response: ArrayLike, *, classes: ArrayLike | None = None
@@ -166,15 +175,20 @@ class CostMatrix(ClassLoss):
 
     def rows(self, response: ArrayLike, *, classes: ArrayLike) -> Floats:
         """Return ℓ(f(x), k) for every class k, shape (n_samples, n_classes)."""
-        return self.matrix.T[self._encode(response, classes)]
+        return self.matrix.T[self._encode(column(response, "response"), classes)]
 
-    def expected(self, response: ArrayLike, proba: ArrayLike, *, classes: ArrayLike) -> Floats:
-        """Return Σₖ C[k, f(x)] pₖ(x), shape (n_samples,), in blocks of rows."""
-        proba, codes = np.asarray(proba), self._encode(response, classes)
+    def _expected(self, response: Any, proba: Any, classes: NDArray[Any]) -> Floats:
+        """Return Σₖ C[k, f(x)] pₖ(x), in blocks of rows."""
+        codes = self._encode(response, classes)
         columns = np.ascontiguousarray(self.matrix.T)
-        out = np.empty(len(proba))
+        out, buffer = np.empty(len(proba)), np.empty((0, 0))
         for block in blocks(*proba.shape):
-            np.vecdot(columns[codes[block]], proba[block], out=out[block])
+            mine = codes[block]
+            if len(buffer) < len(mine):
+                buffer = np.empty((len(mine), len(classes)))
+            # No code is out of range; with this mode `take` writes without a copy of its own.
+            prices = np.take(columns, mine, axis=0, out=buffer[: len(mine)], mode="clip")
+            np.vecdot(prices, proba[block], out=out[block])
         return out
 
     def check_size(self, n_classes: int) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -30,7 +28,6 @@ class NumericLoss(Loss):
         raise NotImplementedError
 
 
-@dataclass(frozen=True, repr=False)
 class SquaredError(NumericLoss):
     """(y − f(x))²."""
 
@@ -41,7 +38,6 @@ class SquaredError(NumericLoss):
         return error**2
 
 
-@dataclass(frozen=True, repr=False)
 class AbsoluteError(NumericLoss):
     """|y − f(x)|."""
 
@@ -52,32 +48,36 @@ class AbsoluteError(NumericLoss):
         return np.abs(error)
 
 
-@dataclass(frozen=True)
 class Pinball(NumericLoss):
     """q·(y − f(x)) above the prediction, (1 − q)·(f(x) − y) below it."""
 
-    quantile: float
     name = "pinball"
 
-    def __post_init__(self) -> None:
-        if not 0 < self.quantile < 1:
-            raise ValueError(f"quantile must lie between 0 and 1, got {self.quantile}.")
+    def __init__(self, quantile: float) -> None:
+        if not 0 < quantile < 1:
+            raise ValueError(f"quantile must lie between 0 and 1, got {quantile}.")
+        self.quantile = quantile
+
+    def __repr__(self) -> str:
+        return f"pinball({self.quantile})"
 
     def of_error(self, error: Floats) -> Floats:
         """Return the loss of each error y − f(x)."""
         return np.maximum(self.quantile * error, (self.quantile - 1) * error)
 
 
-@dataclass(frozen=True)
 class Huber(NumericLoss):
     """Half the squared error up to `delta`, linear beyond."""
 
-    delta: float
     name = "huber"
 
-    def __post_init__(self) -> None:
-        if not 0 < self.delta < np.inf:
-            raise ValueError(f"delta must be a positive number, got {self.delta}.")
+    def __init__(self, delta: float) -> None:
+        if not 0 < delta < np.inf:
+            raise ValueError(f"delta must be a positive number, got {delta}.")
+        self.delta = delta
+
+    def __repr__(self) -> str:
+        return f"huber({self.delta})"
 
     def of_error(self, error: Floats) -> Floats:
         """Return the loss of each error y − f(x)."""

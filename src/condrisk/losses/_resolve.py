@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from condrisk.losses._base import ClassLoss, Floats, Loss, Response, Task
 from condrisk.losses._classes import Brier, CostMatrix, LogLoss, ZeroOne
@@ -56,11 +56,10 @@ class CustomLoss(ClassLoss):
         response, labels = np.asarray(response), np.asarray(classes)
         return np.column_stack([self(np.full(len(response), k), response) for k in labels])
 
-    def expected(self, response: ArrayLike, proba: ArrayLike, *, classes: ArrayLike) -> Floats:
+    def _expected(self, response: Any, proba: Any, classes: NDArray[Any]) -> Floats:
         """Return Σₖ ℓ(f(x), k) pₖ(x) with one call of the function per class."""
-        response, proba, labels = np.asarray(response), np.asarray(proba), np.asarray(classes)
         out = np.zeros(len(proba))
-        for k, label in enumerate(labels):
+        for k, label in enumerate(classes):
             out += self(np.full(len(response), label), response) * proba[:, k]
         return out
 
