@@ -1,0 +1,100 @@
+"""One way to check what every metric is given."""
+
+from numbers import Real
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Vector: TypeAlias = NDArray[np.float64]
+
+
+def check_vector(values: ArrayLike, name: str) -> Vector:
+    """Return `values` as a one-dimensional float64 array without NaN or infinity."""
+    array = _as_real(values, name)
+    if array.ndim != 1:
+        raise ValueError(
+            f"{name} must be one-dimensional, with one value per row, "
+            f"got an array of shape {array.shape}"
+        )
+    if array.size == 0:
+        raise ValueError(f"{name} is empty: at least one row is needed")
+    _check_finite(array, name)
+    return array
+
+
+def check_vectors(**columns: ArrayLike) -> list[Vector]:
+    """Return each of the named arguments as a vector, all of one length."""
+    vectors = {name: check_vector(values, name) for name, values in columns.items()}
+    first, *others = vectors
+    for name in others:
+        _check_length(vectors[name], name, like=vectors[first], like_name=first)
+    return list(vectors.values())
+
+
+def check_weight(sample_weight: ArrayLike | None, like: Vector, like_name: str) -> Vector | None:
+    """Return the weights of the rows of `like`, or None where all count the same."""
+    if sample_weight is None:
+        return None
+    weight = check_vector(sample_weight, "sample_weight")
+    _check_length(weight, "sample_weight", like=like, like_name=like_name)
+    if weight.min() < 0:
+        raise ValueError(f"sample_weight must not be negative, got {weight.min()}")
+    with np.errstate(over="ignore"):
+        total = weight.sum()
+    if not 0 < total < np.inf:
+        raise ValueError(f"sample_weight must have a positive, finite sum, got a sum of {total}")
+    return weight
+
+
+def check_cost(cost: ArrayLike, like: Vector, like_name: str) -> Vector:
+    """Return the price, an array without dimensions, or the price of each row of `like`."""
+    price = _as_real(cost, "cost")
+    if price.ndim > 0:
+        price = check_vector(price, "cost")
+        _check_length(price, "cost", like=like, like_name=like_name)
+    _check_finite(price, "cost")
+    return _check_price(price, "cost")
+
+
+def check_costs(costs: ArrayLike) -> Vector:
+    """Return the prices at which a curve is asked for."""
+    return _check_price(check_vector(costs, "costs"), "costs")
+
+
+def _as_real(values: ArrayLike, name: str) -> Vector:
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # lists of different lengths
+        raise ValueError(f"{name} must be one-dimensional: {error}") from error
+    if array.dtype.kind == "O":
+        # A numeric string would be converted without a word.
+        wrong = [value for value in array.flat if not isinstance(value, Real)]
+        if wrong:
+            raise TypeError(f"{name} must be made of real numbers, got {wrong[0]!r}")
+    elif array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must be made of real numbers, got dtype {array.dtype}")
+    return array.astype(np.float64, copy=False)
+
+
+def _check_finite(array: Vector, name: str) -> None:
+    finite = np.isfinite(array)
+    if not finite.all():
+        raise ValueError(
+            f"{name} must be finite, got {array.size - np.count_nonzero(finite)} value(s) "
+            f"that are NaN or infinite, the first at row {np.argmin(finite)}"
+        )
+
+
+def _check_length(array: Vector, name: str, *, like: Vector, like_name: str) -> None:
+    if len(array) != len(like):
+        raise ValueError(
+            f"{name} and {like_name} must have the same length, "
+            f"got {len(array)} and {len(like)} rows"
+        )
+
+
+def _check_price(price: Vector, name: str) -> Vector:
+    if price.min() < 0:
+        raise ValueError(f"{name} is a price and must not be negative, got {price.min()}")
+    return price
