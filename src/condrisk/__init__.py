@@ -1,3 +1,26 @@
-"""Conditional risk of any predictor: the expected loss at this very input, and what to do about it."""
+"""Conditional risk of any predictor: the expected loss at this very input, and what to do about it.
+
+`RegressionRisk` and `PlugInRisk` estimate g(x) = E[ℓ(f(X), Y) | X = x] and add it to a predictor
+as one more method, `predict_risk`. `Deferral` acts on it: accept the prediction, or ask somebody
+who knows better. `condrisk.metrics`, `condrisk.plots` and `condrisk.datasets` measure it, show it
+and try it.
+"""
+
+from condrisk.deferral import BudgetRule, CostRule, Decision, Deferral
+from condrisk.losses import huber, make_loss, pinball
+from condrisk.risk import PlugInRisk, RegressionRisk, predict_risk
 
 __version__ = "0.1.0.dev0"
+
+__all__ = [
+    "BudgetRule",
+    "CostRule",
+    "Decision",
+    "Deferral",
+    "PlugInRisk",
+    "RegressionRisk",
+    "huber",
+    "make_loss",
+    "pinball",
+    "predict_risk",
+]

@@ -20,6 +20,7 @@ from condrisk.losses._base import (
 
 #: Log loss takes every probability as at least this: 2⁻⁵², float64's spacing at one.
 LOG_LOSS_FLOOR = float(np.finfo(np.float64).eps)
+_LOG_FLOOR = float(np.log(LOG_LOSS_FLOOR))
 
 
 class ZeroOne(ClassLoss):
@@ -78,16 +79,17 @@ class LogLoss(ClassLoss):
     def _expected(self, response: Any, proba: Any, classes: NDArray[Any]) -> Floats:
         """Return −Σₖ pₖ log f(x)ₖ, in blocks of rows through one buffer."""
         out, buffer = np.empty(len(proba)), np.empty((0, 0))
-        for block in blocks(*proba.shape):
-            f = response[block]
-            if len(buffer) < len(f):
-                buffer = np.empty(f.shape)
-            logs = buffer[: len(f)]
-            # A block that needs no floor skips a pass over it: looking is cheaper than writing.
-            # It looks for NaN too, and in float64: the floor would be zero in float16.
-            if not float(f.min()) >= LOG_LOSS_FLOOR:
-                f = np.maximum(f, LOG_LOSS_FLOOR, out=logs, dtype=np.float64)
-            np.vecdot(np.log(f, out=logs, dtype=np.float64), proba[block], out=out[block])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for block in blocks(*proba.shape):
+                f = response[block]
+                if len(buffer) < len(f):
+                    buffer = np.empty(f.shape)
+                logs = np.log(f, out=buffer[: len(f)], dtype=np.float64)
+                # A block that needs no floor skips a pass over it: looking is cheaper than
+                # writing, most of all at what is in cache. NaN fails the comparison too.
+                if not logs.min() >= _LOG_FLOOR:
+                    np.maximum(logs, _LOG_FLOOR, out=logs)
+                np.vecdot(logs, proba[block], out=out[block])
         # Rounding may have lifted a probability above one.
         return np.maximum(np.negative(out, out=out), 0.0, out=out)
 

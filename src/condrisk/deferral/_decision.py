@@ -1,0 +1,51 @@
+"""What was decided for each row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The answer, its risk and whether to ask the expert instead, row by row.
+
+    Attributes
+    ----------
+    prediction : ndarray of shape (n_samples,)
+        The predictor's answer, for deferred rows too.
+    risk : ndarray of shape (n_samples,)
+        Its estimated expected loss.
+    deferred : ndarray of bool, shape (n_samples,)
+        True where the expert should be asked.
+    """
+
+    prediction: NDArray[Any]
+    risk: NDArray[np.float64]
+    deferred: NDArray[np.bool_]
+    _rows: Any = field(default=None, repr=False, compare=False)
+
+    def to_frame(self) -> Any:
+        """Return the decision as a data frame of the kind that the rows came in.
+
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            With columns prediction, risk and deferred. pandas rows give pandas back, with their
+            index; all else gives polars.
+        """
+        columns = {
+            "prediction": self.prediction,
+            "risk": self.risk,
+            "deferred": self.deferred,
+        }
+        if hasattr(self._rows, "iloc"):
+            import pandas as pd
+
+            return pd.DataFrame(columns, index=self._rows.index)
+        import polars as pl
+
+        return pl.DataFrame(columns)

@@ -1,0 +1,187 @@
+"""Rules: from an estimated risk to a decision."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.utils._param_validation import Interval, Real
+from sklearn.utils.validation import check_is_fitted
+
+from condrisk.metrics._validation import check_cost, check_vector, check_weight
+
+
+class CostRule(BaseEstimator):
+    """Accept iff the risk is at most the price of asking.
+
+    With the true conditional risk no other rule has a lower expected deferral loss.
+
+    Examples
+    --------
+    >>> from condrisk import CostRule
+    >>> CostRule().defer([0.1, 0.5, 0.9], cost=0.5)
+    array([False, False,  True])
+    """
+
+    def fit(
+        self,
+        risk: ArrayLike,
+        loss: ArrayLike,
+        *,
+        X: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Do nothing: the rule has nothing to learn.
+
+        Parameters
+        ----------
+        risk, loss : array-like of shape (n_samples,)
+            Ignored.
+        X : array-like, optional
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The rule.
+        """
+        return self
+
+    def defer(
+        self, risk: ArrayLike, *, X: Any = None, cost: ArrayLike | None = None
+    ) -> NDArray[np.bool_]:
+        """Decide which rows to defer.
+
+        Parameters
+        ----------
+        risk : array-like of shape (n_samples,)
+            Estimated risks.
+        X : array-like, optional
+            Ignored.
+        cost : float or array-like of shape (n_samples,)
+            The price of asking, one for all rows or one a row.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_samples,)
+            True where the expert is asked.
+        """
+        if cost is None:
+            raise ValueError(
+                "cost must be given: CostRule compares the risk with the price of asking."
+            )
+        risk = check_vector(risk, "risk")
+        return risk > check_cost(cost, risk, "risk")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
+
+
+class BudgetRule(BaseEstimator):
+    """Defer the riskiest rows, at most a given share of them.
+
+    The threshold is the least risk seen in `fit` above which at most a share `rate` of the weight
+    lies. On those rows the rate is never exceeded; on new rows it varies around it, more so the
+    fewer rows there were. Rows that tie with the threshold are accepted, so a constant risk
+    defers none (unless ``rate=1``, which defers everything).
+
+    Parameters
+    ----------
+    rate : float
+        The largest share of rows to defer, from 0 to 1.
+
+    Attributes
+    ----------
+    threshold_ : float
+        Rows with a risk above it are deferred.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from condrisk import BudgetRule
+    >>> rule = BudgetRule(0.2).fit(np.arange(10), np.zeros(10))
+    >>> rule.threshold_
+    7.0
+    >>> rule.defer([3, 8])
+    array([False,  True])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "rate": [Interval(Real, 0, 1, closed="both")]
+    }
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        risk: ArrayLike,
+        loss: ArrayLike | None = None,
+        *,
+        X: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Find the threshold.
+
+        Parameters
+        ----------
+        risk : array-like of shape (n_samples,)
+            Risks of rows like those to come.
+        loss : array-like of shape (n_samples,), optional
+            Ignored.
+        X : array-like, optional
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        self : object
+            The fitted rule.
+        """
+        risk = check_vector(risk, "risk")
+        weight = check_weight(sample_weight, risk, "risk")
+        self.threshold_ = _threshold(
+            risk, np.ones_like(risk) if weight is None else weight, self.rate
+        )
+        return self
+
+    def defer(
+        self, risk: ArrayLike, *, X: Any = None, cost: ArrayLike | None = None
+    ) -> NDArray[np.bool_]:
+        """Decide which rows to defer.
+
+        Parameters
+        ----------
+        risk : array-like of shape (n_samples,)
+            Estimated risks.
+        X : array-like, optional
+            Ignored.
+        cost : float or array-like of shape (n_samples,), optional
+            Ignored: the budget decides, whatever the price.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_samples,)
+            True where the expert is asked.
+        """
+        check_is_fitted(self)
+        return check_vector(risk, "risk") > self.threshold_
+
+
+def _threshold(risk: NDArray[Any], weight: NDArray[Any], rate: float) -> float:
+    """Return the least t among the risks (or -inf) with at most a share `rate` above it."""
+    values, where = np.unique(risk, return_inverse=True)
+    weight_of = np.bincount(where, weights=weight)
+    above = np.append(weight_of[::-1].cumsum()[::-1], 0.0)  # at or above each value, then none
+    # A budget of 0.2 of ten rows is two rows, although 0.2 * 10 may round to just under 2.
+    allowed = rate * above[0] * (1 + 1e-12)
+    first = int(np.argmax(above <= allowed))
+    return float(values[first - 1]) if first else -np.inf

@@ -1,0 +1,202 @@
+"""Cross-fitting: answers of a model on rows that it was not fitted on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    check_cv,
+)
+from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _check_method_params, _num_samples
+
+from condrisk.losses import encode
+
+Split = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+
+class Job(NamedTuple):
+    """A model to fit on each split, and the methods to call on the rows held out."""
+
+    estimator: Any
+    fit_params: dict[str, Any]
+    responses: tuple[str, ...]
+
+
+class HeldOut(NamedTuple):
+    """Answers on held-out rows: one pair of row and answer for each time a row was held out."""
+
+    rows: NDArray[np.intp]
+    split: NDArray[np.intp]
+    n_splits: int
+    answers: tuple[dict[str, NDArray[Any]], ...]
+
+    @property
+    def splits(self) -> range:
+        """The numbers of the splits."""
+        return range(self.n_splits)
+
+    def of(self, k: int) -> NDArray[np.intp]:
+        """Return the pairs that split `k` gave."""
+        return np.flatnonzero(self.split == k)
+
+    def others(self, k: int) -> NDArray[np.intp]:
+        """Return the pairs that share no row with split `k`: what may be learnt to judge it."""
+        apart = np.flatnonzero(~np.isin(self.rows, self.rows[self.of(k)]))
+        if not len(apart):
+            raise ValueError("cv gives splits that all hold out the same rows.")
+        return apart
+
+
+def make_splits(
+    cv: Any, X: Any, y: NDArray[Any], *, classifier: bool, groups: Any, random_state: Any
+) -> list[Split]:
+    """Return the splits that `cv` stands for, each checked not to hold out what it trains on."""
+    if cv is None or isinstance(cv, Integral):
+        cv = _shuffled_folds(
+            5 if cv is None else int(cv), classifier, groups is not None, random_state
+        )
+    splitter = check_cv(cv, y, classifier=classifier)
+    splits = [(_positions(a), _positions(b)) for a, b in splitter.split(X, y, groups)]
+    for train, test in splits:
+        if not len(train) or not len(test):
+            raise ValueError("cv gives a split without training rows or without held-out rows.")
+        if np.intersect1d(train, test).size:
+            raise ValueError(
+                "cv gives a split that holds out rows it also trains on: losses on those would "
+                "be too small. Training and held-out rows must not overlap."
+            )
+    if not splits:
+        raise ValueError("cv gives no split at all.")
+    return splits
+
+
+def _shuffled_folds(n_splits: int, classifier: bool, grouped: bool, random_state: Any) -> Any:
+    kind = {
+        (False, False): KFold,
+        (True, False): StratifiedKFold,
+        (False, True): GroupKFold,
+        (True, True): StratifiedGroupKFold,
+    }[classifier, grouped]
+    return kind(n_splits=n_splits, shuffle=True, random_state=random_state)
+
+
+def _positions(index: Any) -> NDArray[np.intp]:
+    index = np.asarray(index)
+    return np.flatnonzero(index) if index.dtype == bool else index.astype(np.intp)
+
+
+def cross_fit(
+    jobs: Sequence[Job],
+    X: Any,
+    y: NDArray[Any],
+    splits: Sequence[Split],
+    *,
+    classes: NDArray[Any] | None,
+    n_jobs: int | None,
+) -> HeldOut:
+    """Fit each job's model on the training rows of each split; collect held-out answers."""
+    results = Parallel(n_jobs=n_jobs)(
+        delayed(_fit_and_answer)(job, X, y, train, test, classes)
+        for train, test in splits
+        for job in jobs
+    )
+    rows = np.concatenate([test for _, test in splits])
+    split = np.repeat(np.arange(len(splits)), [len(test) for _, test in splits])
+    # In the order of the rows: folds that hold out each row once then need no copy of X.
+    order = np.argsort(rows, kind="stable")
+    answers = (_stack(results[start :: len(jobs)], order) for start in range(len(jobs)))
+    return HeldOut(rows[order], split[order], len(splits), tuple(answers))
+
+
+def _stack(
+    parts: Sequence[dict[str, NDArray[Any]]], order: NDArray[np.intp]
+) -> dict[str, NDArray[Any]]:
+    return {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
+
+
+def rows_of(X: Any, rows: NDArray[np.intp]) -> Any:
+    """Return the given rows of `X`, and `X` itself where they are all of it in order."""
+    if len(rows) == _num_samples(X) and np.array_equal(rows, np.arange(len(rows))):
+        return X
+    return _safe_indexing(X, rows)
+
+
+def _fit_and_answer(
+    job: Job,
+    X: Any,
+    y: NDArray[Any],
+    train: NDArray[np.intp],
+    test: NDArray[np.intp],
+    classes: NDArray[Any] | None,
+) -> dict[str, NDArray[Any]]:
+    model = fit_on(job.estimator, X, y, train, job.fit_params)
+    X_test = _safe_indexing(X, test)
+    return {name: answer(model, X_test, name, classes=classes) for name in job.responses}
+
+
+def fit_on(
+    estimator: Any, X: Any, y: NDArray[Any], rows: NDArray[np.intp], fit_params: dict[str, Any]
+) -> Any:
+    """Fit a clone of `estimator` on some rows, with the metadata of those rows."""
+    params = _check_method_params(X, params=fit_params, indices=rows)
+    return clone(estimator).fit(_safe_indexing(X, rows), y[rows], **params)
+
+
+def answer(
+    model: Any, X: Any, response: str, *, classes: NDArray[Any] | None = None
+) -> NDArray[Any]:
+    """Return a model's response; probabilities get a column for each of `classes`."""
+    values = np.asarray(getattr(model, response)(X))
+    if response == "predict":
+        return values.ravel()
+    if classes is None or len(getattr(model, "classes_", classes)) == len(classes):
+        return values
+    if response == "predict_proba":
+        return align(values, model.classes_, classes)
+    raise ValueError(
+        f"cv: {type(model).__name__} was fitted on a fold that lacks one of the {len(classes)} "
+        f"classes, so its decision_function cannot be calibrated. Use fewer folds."
+    )
+
+
+def align(proba: NDArray[Any], known: Any, classes: Any) -> NDArray[np.float64]:
+    """Move columns of probabilities from the classes of a model to those of `classes`."""
+    codes = encode(known, classes)
+    aligned = np.zeros((len(proba), len(classes)))
+    aligned[:, codes[codes >= 0]] = proba[:, codes >= 0]
+    return aligned
+
+
+def seeded(estimator: Any, random_state: Any) -> Any:
+    """Return a clone in which every random_state that was left open is drawn from ours.
+
+    Otherwise an unseeded forest inside would make a seeded estimator give new results every time.
+    """
+    estimator = clone(estimator)
+    if random_state is None:
+        return estimator
+    rng = check_random_state(random_state)
+    open_seeds = {
+        key: int(rng.randint(np.iinfo(np.int32).max))
+        for key, value in sorted(estimator.get_params(deep=True).items())
+        if value is None and (key == "random_state" or key.endswith("__random_state"))
+    }
+    return estimator.set_params(**open_seeds) if open_seeds else estimator
+
+
+def mean_by_row(values: NDArray[Any], rows: NDArray[np.intp], n_rows: int) -> NDArray[np.float64]:
+    """Average the values of each row over the splits that held it out; NaN where none did."""
+    total = np.bincount(rows, weights=values, minlength=n_rows)
+    count = np.bincount(rows, minlength=n_rows)
+    return np.divide(total, count, out=np.full(n_rows, np.nan), where=count > 0)

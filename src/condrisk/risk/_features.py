@@ -1,0 +1,34 @@
+"""The inputs of g: the rows themselves, or the rows with the predictor's response beside them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+
+def beside(X: Any, response: NDArray[Any], classes: NDArray[Any] | None) -> Any:
+    """Return `X` with a column for each number of the response, in the container it came in."""
+    columns = response if response.ndim == 2 else response[:, None]
+    if sparse.issparse(X):
+        return sparse.hstack([X, sparse.csr_array(columns)], format="csr")
+    if not all(isinstance(name, str) for name in getattr(X, "columns", [0])):
+        # Neither does scikit-learn keep names that are not all text.
+        return np.column_stack([np.asarray(X), columns])
+    named = dict(zip(_names(X, columns, classes), columns.T, strict=True))
+    if hasattr(X, "with_columns"):  # polars
+        return X.with_columns(**named)
+    return X.assign(**named)
+
+
+def _names(X: Any, columns: NDArray[Any], classes: NDArray[Any] | None) -> list[str]:
+    names = ["response"] if classes is None else [f"response_{label}" for label in classes]
+    taken = sorted(set(names) & {str(name) for name in X.columns})
+    if taken:
+        raise ValueError(
+            f'X has columns named {taken}, which features="x+response" needs for the '
+            f"predictor's response: rename them."
+        )
+    return names

@@ -1,0 +1,189 @@
+"""The members of the default regressor: each learns from the rows and predicts held-out ones."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.dummy import DummyRegressor
+from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import PoissonRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+# More rows than this make a tree slower, not better: its leaves are averaged anyway.
+MOST_ROWS = 50_000
+
+
+class Forest:
+    """Extra-trees that answer at several leaf sizes, so that one forest offers them all.
+
+    The answer at size s stops at the last node on a row's path that holds at least s rows. Leaf
+    size is what matters under noise, and here it costs nothing to try: the trees are grown once.
+    """
+
+    def __init__(self, seed: int, n_jobs: int | None) -> None:
+        self.seed = seed
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Floats, z: Floats, weight: Floats) -> Self:
+        """Grow the trees and look up the answer of every node at every size."""
+        self.forest = ExtraTreesRegressor(
+            bootstrap=True,
+            max_samples=MOST_ROWS if len(z) > MOST_ROWS else None,
+            n_jobs=self.n_jobs,
+            random_state=self.seed,
+        ).fit(X, z, weight)
+        sizes = 3 ** np.arange(1 + int(np.log(max(3, len(z) / 4)) / np.log(3)))
+        self.values = [_values_by_size(tree.tree_, sizes) for tree in self.forest.estimators_]
+        return self
+
+    def held_out(self, X: Floats, rows: Rows) -> Floats:
+        """Return the answers at each size of the trees that have not seen the row."""
+        total = np.zeros((len(rows), self.values[0].shape[1]))
+        count, unseen = np.zeros(len(rows)), np.empty(len(X), dtype=bool)
+        thin = _as_float32(X[rows])
+        trees = zip(
+            self.forest.estimators_, self.values, self.forest.estimators_samples_, strict=True
+        )
+        for tree, values, seen in trees:
+            unseen[:] = True
+            unseen[seen] = False
+            free = np.flatnonzero(unseen[rows])
+            total[free] += values[tree.tree_.apply(thin[free])]
+            count[free] += 1
+        # A row that every tree has seen, which is rare, gets the mean of the losses, which is one.
+        return np.where(count[:, None] > 0, total / np.maximum(count, 1)[:, None], 1.0)
+
+    def blend(self, shares: Floats) -> None:
+        """Merge the answers at all sizes into one, once their shares are known."""
+        self.values = [values @ shares for values in self.values]
+
+    def predict(self, X: Floats, top: float) -> Floats:
+        """Return the share of the prediction that comes from the trees."""
+        thin, total = _as_float32(X), np.zeros(len(X))
+        for tree, values in zip(self.forest.estimators_, self.values, strict=True):
+            total += values[tree.tree_.apply(thin)]
+        return total / len(self.values)
+
+
+def _values_by_size(tree: Any, sizes: NDArray[np.intp]) -> Floats:
+    """Return, for each node and size, the value of its closest ancestor of that size."""
+    values = np.repeat(tree.value[:, 0, :], len(sizes), axis=1)
+    level = np.array([0])
+    while len(level):
+        parents = level[tree.children_left[level] >= 0]
+        sides = tree.children_left[parents], tree.children_right[parents]
+        for children in sides:
+            small = tree.n_node_samples[children][:, None] < sizes
+            values[children] = np.where(small, values[parents], values[children])
+        level = np.concatenate(sides)
+    return values
+
+
+def _as_float32(X: Floats) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):  # as good as infinite for a threshold
+        return np.ascontiguousarray(X, dtype=np.float32)
+
+
+class Committee:
+    """One model per fold; together they predict, alone each predicts the fold it has not seen.
+
+    Parameters
+    ----------
+    fit_model : callable
+        ``fit_model(X, z, weight, train, held_out, seed)`` returns a fitted regressor.
+    folds : list of (train, held_out)
+        Index arrays.
+    seed : int
+        For the models.
+    """
+
+    def __init__(
+        self, fit_model: Callable[..., Any], folds: list[tuple[Rows, Rows]], seed: int
+    ) -> None:
+        self.fit_model = fit_model
+        self.folds = folds
+        self.seed = seed
+
+    def fit(self, X: Floats, z: Floats, weight: Floats) -> Self:
+        """Fit a model on the training rows of each fold."""
+        self.models = [
+            self.fit_model(X, z, weight, train, held_out, self.seed)
+            if z[train].any()
+            else DummyRegressor().fit(X[train], z[train])  # no loss here, nothing to learn
+            for train, held_out in self.folds
+        ]
+        self.fold_of = np.empty(len(z), dtype=np.intp)
+        for k, (_, held_out) in enumerate(self.folds):
+            self.fold_of[held_out] = k
+        return self
+
+    def held_out(self, X: Floats, rows: Rows) -> Floats:
+        """Return the prediction of each row by the model that has not seen it."""
+        predictions = np.empty((len(rows), 1))
+        for k, model in enumerate(self.models):
+            mine = np.flatnonzero(self.fold_of[rows] == k)
+            if len(mine):
+                predictions[mine, 0] = _finite(model, X[rows[mine]])
+        return predictions
+
+    def blend(self, shares: Floats) -> None:
+        """Take the share of the prediction; forget what only fitting needs."""
+        self.share = float(shares[0])
+        del self.folds, self.fold_of
+        if not self.share:
+            self.models = []
+
+    def predict(self, X: Floats, top: float) -> Floats:
+        """Return the share of the prediction that comes from the models."""
+        total = np.zeros(len(X))
+        for model in self.models:
+            total += np.clip(_finite(model, X), 0, top)
+        return self.share * total / max(1, len(self.models))
+
+
+def _finite(model: Any, X: Floats) -> Floats:
+    """Return predictions; far from the data a log-linear model may reach infinity."""
+    with np.errstate(over="ignore"):
+        return np.nan_to_num(model.predict(X))
+
+
+def fit_boosting(
+    X: Floats, z: Floats, weight: Floats, train: Rows, held_out: Rows, seed: int
+) -> Any:
+    """Fit boosting under the Poisson deviance, stopped early by the rows held out."""
+    known = X[train]
+    known[:, np.isnan(known).all(axis=0)] = 0.0  # scikit-learn finds no bins for an empty column
+    if not z[held_out].any():  # the deviance of rows without any loss cannot tell when to stop
+        model = HistGradientBoostingRegressor(loss="poisson", max_iter=30, random_state=seed)
+        return model.fit(known, z[train], weight[train])
+    model = HistGradientBoostingRegressor(
+        loss="poisson", max_iter=300, early_stopping=True, random_state=seed
+    )
+    weights = {"sample_weight": weight[train], "sample_weight_val": weight[held_out]}
+    if np.ptp(weight) == 0:
+        weights = {}  # the quantiles of weighted rows are slow to find
+    return model.fit(known, z[train], X_val=X[held_out], y_val=z[held_out], **weights)
+
+
+def fit_log_linear(
+    X: Floats, z: Floats, weight: Floats, train: Rows, held_out: Rows, seed: int
+) -> Any:
+    """Fit a log-linear model under the Poisson deviance."""
+    model = make_pipeline(
+        SimpleImputer(keep_empty_features=True),
+        StandardScaler(),
+        PoissonRegressor(alpha=0.01, solver="newton-cholesky"),
+    )
+    with warnings.catch_warnings():
+        # One that has not converged is judged on held-out rows like any other.
+        warnings.simplefilter("ignore")
+        return model.fit(X[train], z[train], poissonregressor__sample_weight=weight[train])

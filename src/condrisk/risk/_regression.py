@@ -1,0 +1,225 @@
+"""Conditional risk by regressing realised losses."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.utils._param_validation import HasMethods, StrOptions
+from sklearn.utils.validation import _check_method_params
+
+from condrisk.risk._answers import Answers
+from condrisk.risk._base import BaseRisk
+from condrisk.risk._crossfit import HeldOut, Job, cross_fit, mean_by_row, rows_of, seeded
+from condrisk.risk._features import beside
+from condrisk.risk._loss_regressor import LossRegressor
+from condrisk.risk._predictor import Routed
+from condrisk.risk._routing import routing_enabled
+
+
+class RegressionRisk(BaseRisk):
+    """Conditional risk of any predictor under any loss, by regressing its losses.
+
+    The realised losses zᵢ = ℓ(f(xᵢ), yᵢ), on rows that f was not fitted on, are regressed on xᵢ.
+    Since E[z | x] = g(x), any regressor that estimates a conditional mean estimates g.
+
+    * With a frozen predictor (`sklearn.frozen.FrozenEstimator`), `fit` takes held-out rows and
+      uses all of them.
+    * Otherwise the predictor is cross-fitted: for each split of `cv` it is fitted on the training
+      rows and its losses are taken on the others; the regressor is fitted on all pairs of row and
+      loss that the splits yield; and the predictor is fitted again on all rows (`refit=True`).
+    * With ``predictor=None`` the predictor lives elsewhere: its responses are given to `fit` as
+      ``prediction=``.
+
+    Parameters
+    ----------
+    predictor : classifier, regressor or None
+        The model whose risk is wanted.
+    loss : str, Loss, array-like, callable or None, default=None
+        What an error costs: a name (``"squared_error"``, ``"absolute_error"``, ``"zero_one"``,
+        ``"log_loss"``, ``"brier"``), a loss such as ``pinball(0.9)``, a cost matrix
+        ``C[true, predicted]`` in the order of `classes_`, or a function ``fn(y_true, y_pred)``
+        (see `condrisk.losses.make_loss`). None is the squared error for regressors and the chance
+        of being wrong for classifiers.
+    regressor : regressor or None, default=None
+        What learns g. None is `condrisk.risk.LossRegressor`, made for noisy losses; its
+        docstring gives the figures that speak for it.
+    features : {"x", "x+response"}, default="x"
+        The inputs of g: the row, or the row and the predictor's response to it (probabilities
+        for classifiers; out-of-fold when fitting).
+    clip : bool, default=True
+        Whether estimates below the least value of the loss are lifted to it.
+    cv : int, cross-validation splitter or iterable, default=5
+        How to cross-fit a predictor that is not frozen. A number means shuffled folds (stratified
+        for classifiers) seeded by `random_state`; given ``groups``, folds that keep groups
+        together. All else as in scikit-learn.
+    refit : bool, default=True
+        Whether to fit the predictor again on all rows. If False, `cv` must give exactly one split,
+        whose predictor is kept.
+    n_jobs : int or None, default=None
+        How many fits to run at a time; the results do not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the folds and every part whose own random state is left open.
+
+    Attributes
+    ----------
+    predictor_ : estimator
+        The fitted predictor.
+    regressor_ : estimator
+        The fitted regressor of losses.
+    loss_ : Loss
+        The loss.
+    oof_loss_ : ndarray of shape (n_samples,)
+        After cross-fitting, the out-of-fold loss of each row (the mean over splits that held it
+        out, NaN for a row that none did). Not part of a saved model.
+    oof_risk_ : ndarray of shape (n_samples,)
+        After cross-fitting with at least two splits, the risk of each row as estimated from the
+        losses of other splits. Not part of a saved model.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, for classifiers.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where `X` has such.
+
+    See Also
+    --------
+    PlugInRisk : For classifiers, from estimated class probabilities.
+    condrisk.Deferral : Acts on the risk.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from condrisk import RegressionRisk
+    >>> from condrisk.datasets import make_heteroscedastic
+    >>> world = make_heteroscedastic(2000, random_state=0)  # σ²(x) = exp(x₁)
+    >>> risk = RegressionRisk(LinearRegression(), random_state=0).fit(world.X, world.y)
+    >>> calm, noisy = risk.predict_risk([[-1, 0, 0, 0, 0], [1, 0, 0, 0, 0]])
+    >>> bool(noisy > 3 * calm)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseRisk._parameter_constraints,
+        "regressor": [HasMethods(["fit", "predict"]), None],
+        "features": [StrOptions({"x", "x+response"})],
+        "clip": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        predictor: Any,
+        *,
+        loss: Any = None,
+        regressor: Any = None,
+        features: Literal["x", "x+response"] = "x",
+        clip: bool = True,
+        cv: Any = 5,
+        refit: bool = True,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.predictor = predictor
+        self.loss = loss
+        self.regressor = regressor
+        self.features = features
+        self.clip = clip
+        self.cv = cv
+        self.refit = refit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _parts(self) -> dict[str, Any]:
+        if self.regressor is not None:
+            return {"regressor": self.regressor}
+        default = LossRegressor()
+        if routing_enabled():
+            default.set_fit_request(sample_weight=True)
+        return {"regressor": default}
+
+    def _check_parts(self) -> None:
+        if self._risk_uses_response():
+            self._check_response('features="x+response"', self._feature_response())
+        if self.regressor is not None and is_classifier(self.regressor):
+            raise ValueError(
+                f"regressor must be a regressor, since losses are numbers; "
+                f"got the classifier {type(self.regressor).__name__}."
+            )
+
+    def _fit(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        prediction: ArrayLike | None,
+        sample_weight: NDArray[Any] | None,
+        routed: Routed,
+    ) -> None:
+        held_out = self._held_out(X, y, prediction, routed)
+        answers = held_out.answers[0]
+        if self._task() == "classification":
+            self._check_loss_size(len(self.classes_))
+        loss = self._losses(y[held_out.rows], answers[self.loss_.response])
+        inputs = self._inputs(rows_of(X, held_out.rows), answers.get(self._feature_response()))
+        params = _check_method_params(X, routed["regressor"], indices=held_out.rows)
+        regressor = seeded(self._parts()["regressor"], self.random_state)
+        self.regressor_ = clone(regressor).fit(inputs, loss, **params)
+        self._remember(held_out, loss, n_rows=len(y))
+        if held_out.n_splits > 1:
+            risk = self._out_of_fold_risk(regressor, inputs, loss, held_out, params)
+            self.oof_risk_ = mean_by_row(risk, held_out.rows, len(y))
+
+    def _held_out(
+        self, X: Any, y: NDArray[Any], prediction: ArrayLike | None, routed: Routed
+    ) -> HeldOut:
+        """Return the predictor's answers on rows that it was not fitted on."""
+        responses: set[str] = {self.loss_.response}
+        if self.features == "x+response":
+            responses.add(self._feature_response())
+        if not self._has_to_fit_predictor():
+            return self._fixed_answers(X, prediction, responses)
+        splits = self._splits(X, y, routed)
+        if not self.refit:
+            return self._one_split(X, y, splits[0], responses, routed["predictor"])
+        predictor = seeded(self.predictor, self.random_state)
+        jobs = [Job(predictor, routed["predictor"], tuple(sorted(responses)))]
+        self.predictor_ = clone(predictor).fit(X, y, **routed["predictor"])
+        return cross_fit(jobs, X, y, splits, classes=self._classes, n_jobs=self.n_jobs)
+
+    def _out_of_fold_risk(
+        self,
+        regressor: Any,
+        inputs: Any,
+        loss: NDArray[np.float64],
+        held_out: HeldOut,
+        params: dict[str, Any],
+    ) -> NDArray[np.float64]:
+        """Estimate the risk of each pair from the losses of the other splits."""
+        parts = [(held_out.others(k), held_out.of(k)) for k in held_out.splits]
+        fold_jobs = [Job(regressor, params, ("predict",))]
+        folds = cross_fit(fold_jobs, inputs, loss, parts, classes=None, n_jobs=self.n_jobs)
+        return self._clipped(folds.answers[0]["predict"])
+
+    def _risk(self, X: Any, answers: Answers) -> NDArray[np.float64]:
+        response = answers.get(self._feature_response()) if self._risk_uses_response() else None
+        return self._clipped(self.regressor_.predict(self._inputs(X, response)))
+
+    def _risk_uses_response(self) -> bool:
+        return self.features == "x+response"
+
+    def _feature_response(self) -> str:
+        return "predict_proba" if self._task() == "classification" else "predict"
+
+    def _inputs(self, X: Any, response: NDArray[Any] | None) -> Any:
+        if not self._risk_uses_response() or response is None:
+            return X
+        return beside(X, response, self._known_classes())
+
+    def _clipped(self, risk: Any) -> NDArray[np.float64]:
+        risk = np.asarray(risk, dtype=np.float64).ravel()
+        if not np.isfinite(risk).all():
+            raise ValueError(
+                "the regressor's estimate of the risk is NaN or infinite on some rows."
+            )
+        return np.maximum(risk, self.loss_.minimum) if self.clip else risk
