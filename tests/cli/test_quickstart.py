@@ -5,6 +5,7 @@ import io
 import json
 import re
 import runpy
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -16,6 +17,7 @@ from condrisk.cli._table import TableError, read_table
 from condrisk.metrics import deferral_loss, risk_error
 
 run = CliRunner().invoke
+ROOT = Path(__file__).parents[2]
 
 # A progress bar asks for the terminal's width and matplotlib for a cache folder; neither is ours.
 FIGURES = {"cost_curve.png", "risk_calibration.png", "risk_coverage.png", "risk_profile.png"}
@@ -81,6 +83,18 @@ def test_the_printed_python_gives_the_printed_numbers(patients, tmp_path, target
     errors = {row["estimate"]: row for row in record["risk"]}
     assert errors[name]["L1"] == pytest.approx(risk_error(loss, risk, norm=1))
     assert errors[name]["L2"] == pytest.approx(risk_error(loss, risk, norm=2))
+
+
+def test_the_record_in_the_repository_is_what_the_command_gives(tmp_path):
+    """The README shows it. Loosely, since versions and machines differ in how they round."""
+    assert quickstart("--output", tmp_path).exit_code == 0
+    fresh = json.loads((tmp_path / "results.json").read_text())
+    kept = json.loads((ROOT / "results" / "quickstart.json").read_text())
+    for part in ("deferral", "risk"):
+        for now, then in zip(fresh[part], kept[part], strict=True):
+            assert now.keys() == then.keys()
+            for key, value in then.items():
+                assert now[key] == (value if isinstance(value, str) else pytest.approx(value, 0.05))
 
 
 def test_a_users_table_is_told_apart_and_nothing_is_dropped_in_silence(patients, tmp_path):

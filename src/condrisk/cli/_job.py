@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.model_selection import train_test_split
+from threadpoolctl import threadpool_limits
 
 from condrisk import PlugInRisk, RegressionRisk
 from condrisk.cli._table import Table
@@ -104,7 +105,9 @@ def run(
     estimates = []
     for name, estimator in estimators.items():
         tell(f"fitting the predictor and its risk by {name}, five folds")
-        model = estimator.set_params(random_state=SEED).fit(X, y)
+        # One thread: on so few rows more of them wait for each other, badly so on a busy machine.
+        with threadpool_limits(1):
+            model = estimator.set_params(random_state=SEED).fit(X, y)
         estimates.append(
             Estimate(name, model, model.loss_values(X_test, y_test), model.predict_risk(X_test))
         )

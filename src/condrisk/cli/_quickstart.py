@@ -45,7 +45,7 @@ def quickstart(
     ] = None,
     dataset: Annotated[
         str, typer.Option(help=f"An embedded set: {', '.join(UCI_NAMES)}.")
-    ] = "concrete",
+    ] = "energy",
     loss: Annotated[
         str | None,
         typer.Option(

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
 from condrisk.risk._members import (
     MOST_ROWS,
@@ -22,6 +23,7 @@ from condrisk.risk._members import (
 )
 
 N_FOLDS = 5
+FEW_ROWS = 20_000
 # Fewer rows than this teach nothing but their mean.
 FEWEST_ROWS = 20
 
@@ -62,9 +64,32 @@ class LossRegressor(RegressorMixin, BaseEstimator):
 
     Notes
     -----
-    The figures below are from ``python -m benchmarks.default_regressor``.
+    On synthetic worlds and on the embedded data it is the best of these or within four per cent
+    of it, except on energy, whose losses hardly have noise. Measured by ``python -m
+    benchmarks.default_regressor`` (its docstring says how; forest/5 has five rows a leaf)::
 
-    .. table
+                                           default   forest/1   forest/5  forest/20   boosting
+        Variance of the true risk explained (mean of five seeds)
+        σ² = exp(x₁), d = 5, n = 500          0.77       0.38       0.59       0.63       0.34
+        σ² = exp(x₁), d = 5, n = 20,000       0.96       0.69       0.80       0.87       0.77
+        σ² bounded, d = 1, n = 500            0.44      -8.27      -1.86      -0.06      -1.38
+        σ² bounded, d = 1, n = 20,000         0.96      -7.17      -1.33       0.22       0.89
+        hidden noise, d = 5, n = 500          0.66       0.31       0.55       0.66       0.26
+        hidden noise, d = 5, n = 20,000       0.94       0.62       0.79       0.91       0.83
+        Squared error on embedded data, relative to a constant (geometric mean)
+        airfoil                               0.61       0.63       0.72       0.79       0.65
+        concrete                              0.71       0.74       0.75       0.87       0.79
+        energy                                0.28       0.25       0.47       0.55       0.43
+        forest                                1.01       1.17       1.07       1.04       1.26
+        housing                               0.90       1.33       0.95       1.07       0.98
+        parkinsons                            0.41       0.43       0.45       0.54       0.43
+        solar                                 0.92       1.18       0.91       0.89       1.00
+        wine                                  0.86       0.94       0.96       0.94       0.99
+        all                                   0.66       0.74       0.75       0.81       0.76
+        500,000 rows of 10 features: 34 s on one core, 0.98 of the variance explained
+
+    What it does not do: extrapolate, take sparse rows, or find a risk that fewer rows than a
+    leaf needs can show. With weights that differ, boosting takes longer to find its bins.
 
     Examples
     --------
@@ -125,7 +150,9 @@ class LossRegressor(RegressorMixin, BaseEstimator):
             "log-linear": Committee(fit_log_linear, folds, seed),
         }
         rows = np.arange(len(z)) if len(z) <= MOST_ROWS else rng.permutation(len(z))[:MOST_ROWS]
-        columns = [m.fit(X, z, weight).held_out(X, rows) for m in members.values()]
+        # On few rows the threads of boosting wait for each other, badly so on a busy machine.
+        with threadpool_limits(1 if len(z) < FEW_ROWS else None, user_api="openmp"):
+            columns = [m.fit(X, z, weight).held_out(X, rows) for m in members.values()]
         table = np.column_stack([*columns, np.ones(len(rows))]).clip(0, z.max())
         shares = convex_shares(table, z[rows], weight[rows] / table.mean(axis=1))
         ends = np.cumsum([column.shape[1] for column in columns])

@@ -8,9 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
-from sklearn.impute import SimpleImputer
 from sklearn.linear_model import PoissonRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -178,12 +178,14 @@ def fit_log_linear(
     X: Floats, z: Floats, weight: Floats, train: Rows, held_out: Rows, seed: int
 ) -> Any:
     """Fit a log-linear model under the Poisson deviance."""
+    from sklearn.impute import SimpleImputer  # not loaded by `import sklearn.ensemble`
+
     model = make_pipeline(
         SimpleImputer(keep_empty_features=True),
         StandardScaler(),
         PoissonRegressor(alpha=0.01, solver="newton-cholesky"),
     )
-    with warnings.catch_warnings():
+    with config_context(enable_metadata_routing=False), warnings.catch_warnings():
         # One that has not converged is judged on held-out rows like any other.
         warnings.simplefilter("ignore")
         return model.fit(X[train], z[train], poissonregressor__sample_weight=weight[train])

@@ -1,0 +1,32 @@
+"""How the benchmarks measure: interleaved repetitions, medians, and ratios of one run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+
+def interleaved(functions: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
+    """Return the median seconds of each function, taken in turns so that noise hits all alike."""
+    seconds: dict[str, list[float]] = {name: [] for name in functions}
+    for repeat in range(repeats + 1):
+        for name, function in functions.items():
+            start = time.perf_counter()
+            function()
+            if repeat:  # the first round warms up
+                seconds[name].append(time.perf_counter() - start)
+    return {name: median(values) for name, values in seconds.items()}
+
+
+def record(name: str, ours: float, baseline: float, limit: float, **more: Any) -> dict[str, Any]:
+    """Return one line of a benchmark's record."""
+    return {
+        "name": name,
+        "ratio": ours / baseline,
+        "limit": limit,
+        "ours_s": ours,
+        "baseline_s": baseline,
+        **more,
+    }

@@ -1,0 +1,147 @@
+"""The package as a whole: what it exports, what it loads, and that its README is true."""
+
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tools.update_readme import updated
+
+import condrisk
+
+ROOT = Path(__file__).parent.parent
+
+PUBLIC = {
+    "condrisk": [
+        "BudgetRule",
+        "CostRule",
+        "Decision",
+        "Deferral",
+        "PlugInRisk",
+        "RegressionRisk",
+        "huber",
+        "make_loss",
+        "pinball",
+        "predict_risk",
+    ],
+    "condrisk.datasets": [
+        "UCI_NAMES",
+        "ClassificationWorld",
+        "RegressionWorld",
+        "load_uci",
+        "make_gaussian_mixture",
+        "make_heteroscedastic",
+        "make_hidden_noise",
+        "make_separable",
+    ],
+    "condrisk.deferral": ["BudgetRule", "CostRule", "Decision", "Deferral"],
+    "condrisk.losses": [
+        "LOG_LOSS_FLOOR",
+        "LOSSES",
+        "ClassLoss",
+        "CostMatrix",
+        "Loss",
+        "absolute_error",
+        "brier",
+        "encode",
+        "get_loss",
+        "huber",
+        "log_loss",
+        "make_loss",
+        "pinball",
+        "squared_error",
+        "zero_one",
+    ],
+    "condrisk.metrics": [
+        "CostCurve",
+        "RiskCalibrationCurve",
+        "RiskCoverageCurve",
+        "aurc",
+        "cost_curve",
+        "deferral_loss",
+        "deferral_rate",
+        "excess_aurc",
+        "risk_calibration_curve",
+        "risk_calibration_error",
+        "risk_coverage_curve",
+        "risk_error",
+        "risk_scorer",
+    ],
+    "condrisk.plots": [
+        "CostCurveDisplay",
+        "RiskCalibrationDisplay",
+        "RiskCoverageDisplay",
+        "RiskProfileDisplay",
+    ],
+    "condrisk.risk": [
+        "BaseRisk",
+        "LossRegressor",
+        "PlugInRisk",
+        "RegressionRisk",
+        "loss_values",
+        "predict_risk",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_names_are_pinned_and_there(name):
+    module = importlib.import_module(name)
+    assert sorted(module.__all__) == sorted(PUBLIC[name])
+    assert all(hasattr(module, public) for public in module.__all__)
+
+
+def loaded_by(statement):
+    """Return the modules that a fresh interpreter has loaded after the statement."""
+    code = f"import sys; {statement}; print('\\n'.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_import_loads_nothing_that_scikit_learn_does_not():
+    ours = loaded_by("import condrisk")
+    theirs = loaded_by("import sklearn.ensemble")
+    standard = set(sys.stdlib_module_names)
+    extra = {
+        name
+        for name in ours - theirs
+        if name.split(".")[0] not in standard | {"condrisk"}
+        # what the installation itself brings into every interpreter
+        and not name.startswith(("_virtualenv", "__editable__"))
+    }
+    assert not extra
+
+
+def test_every_module_imports_by_itself():
+    names = [m.name for m in pkgutil.walk_packages(condrisk.__path__, "condrisk.")]
+    code = "import importlib, sys; [importlib.import_module(n) for n in sys.argv[1:]]"
+    subprocess.run([sys.executable, "-W", "error", "-c", code, *names], check=True)
+
+
+def readme_blocks():
+    return re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+
+
+def test_readme_has_code():
+    assert len(readme_blocks()) >= 3
+
+
+def test_readme_code_runs(tmp_path, monkeypatch):
+    """The blocks are one session, in the order of the page."""
+    pytest.importorskip("matplotlib").use("Agg")
+    monkeypatch.chdir(tmp_path)
+    session = {}
+    for number, block in enumerate(readme_blocks()):
+        exec(compile(block, f"README block {number}", "exec"), session)
+
+
+def test_readme_figures_are_those_of_the_records():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert updated(text) == text
+
+
+def test_version_has_an_entry_in_the_changelog():
+    assert f"## {condrisk.__version__}" in (ROOT / "CHANGELOG.md").read_text()

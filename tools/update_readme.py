@@ -1,0 +1,121 @@
+"""Write the figures of the README from the records under results/.
+
+    python tools/update_readme.py            # rewrite README.md
+    python tools/update_readme.py --check    # exit with 1 if it is not what the records give
+
+The records come from ``condrisk quickstart`` (results/quickstart.json), ``make bench``
+(results/benchmarks.json) and ``python -m benchmarks.default_regressor``
+(results/default_regressor.json).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+README = ROOT / "README.md"
+RESULTS = ROOT / "results"
+
+
+def quickstart() -> str:
+    """Return the two tables of the quickstart."""
+    record = json.loads((RESULTS / "quickstart.json").read_text())
+    names = [row["estimate"] for row in record["risk"] if row["estimate"] != "constant"]
+    head = ["price", "always ask", "never ask", *(f"{n} (accepted)" for n in names), "oracle"]
+    rows = [
+        [
+            *(f"{row[key]:.4g}" for key in ("cost", "always_defer", "never_defer")),
+            *(f"{row[n + '_loss']:.4g} ({row[n + '_coverage']:.0%})" for n in names),
+            f"{row['oracle']:.4g}",
+        ]
+        for row in record["deferral"]
+    ]
+    errors = [
+        [row["estimate"], *(f"{row[key]:.4g}" for key in ("mean", "L1", "L2", "aurc"))]
+        for row in record["risk"]
+    ]
+    train, test = record["rows"]["train"], record["rows"]["test"]
+    return "\n".join(
+        [
+            f"*{record['data']}, {record['task']} of {record['target']}, {train} rows to fit on,",
+            f"{test} to test on, loss {record['loss']}. Mean deferral loss on the test rows:*",
+            "",
+            markdown(head, rows),
+            "",
+            "*Estimated risk against realised loss:*",
+            "",
+            markdown(["estimate", "mean", "L¹ error", "L² error", "AURC"], errors),
+        ]
+    )
+
+
+def benchmarks() -> str:
+    """Return the ratios of the benchmarks beside their limits."""
+    record = json.loads((RESULTS / "benchmarks.json").read_text())
+    rows = [
+        [line["name"], f"{line['n']:,}", f"{line['ratio']:.2f}", f"{line['limit']:g}"]
+        for lines in record["results"].values()
+        for line in lines
+    ]
+    versions = record["versions"]
+    return "\n".join(
+        [
+            "Ratios within one run, one thread, against: `import sklearn.ensemble`; one `einsum`",
+            "over the same 1,000,000 × 100 arrays; the responses of the models; one `argsort`.",
+            "",
+            markdown(["what", "rows", "ratio", "limit"], rows),
+            "",
+            f"Measured by `make bench` on {record['machine']}, Python {versions['python']}, "
+            f"numpy {versions['numpy']}, scikit-learn {versions['scikit-learn']}.",
+        ]
+    )
+
+
+def regressor() -> str:
+    """Return the table that stands in the docstring of the default regressor."""
+    from benchmarks.default_regressor import table
+
+    return "```text\n" + table() + "\n```"
+
+
+def markdown(head: list[str], rows: list[list[str]]) -> str:
+    """Return a Markdown table, numbers to the right."""
+    rule = ["---", *("---:" for _ in head[1:])]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, rule, *rows])
+
+
+def updated(text: str) -> str:
+    """Return the page with every marked part written anew."""
+    parts: dict[str, Any] = {
+        "quickstart": quickstart,
+        "benchmarks": benchmarks,
+        "regressor": regressor,
+    }
+    for name, write in parts.items():
+        begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
+        pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
+        part = f"{begin}\n{write()}\n{end}"
+        text = pattern.sub(lambda _, part=part: part, text)
+    return text
+
+
+def main(arguments: list[str]) -> int:
+    """Rewrite the page, or check it."""
+    text = README.read_text(encoding="utf-8")
+    new = updated(text)
+    if "--check" in arguments:
+        return int(new != text)
+    draft = README.with_suffix(".draft")
+    draft.write_text(new, encoding="utf-8")
+    draft.replace(README)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
