@@ -17,6 +17,8 @@ from condrisk.plots._common import save_figure
 
 def draw(result: Result, folder: Path) -> list[Path]:
     """Draw every figure that the task allows and return where they are."""
+    import matplotlib.pyplot as plt
+
     figures: dict[str, Any] = {
         "risk_coverage.png": _overlay(RiskCoverageDisplay, result),
         "risk_calibration.png": _overlay(RiskCalibrationDisplay, result),
@@ -29,6 +31,7 @@ def draw(result: Result, folder: Path) -> list[Path]:
         figures["risk_profile.png"] = profile.figure_
     for name, figure in figures.items():
         save_figure(figure, folder / name)
+        plt.close(figure)
     return [folder / name for name in figures]
 
 

@@ -35,13 +35,17 @@ class Forest:
 
     def fit(self, X: Floats, z: Floats, weight: Floats) -> Self:
         """Grow the trees and look up the answer of every node at every size."""
+        # Leaves that no amount of noise asks for would only make the model large.
+        n_rows = min(len(z), MOST_ROWS)
+        smallest = max(1, n_rows // 5000)
         self.forest = ExtraTreesRegressor(
             bootstrap=True,
+            min_samples_leaf=smallest,
             max_samples=MOST_ROWS if len(z) > MOST_ROWS else None,
             n_jobs=self.n_jobs,
             random_state=self.seed,
         ).fit(X, z, weight)
-        sizes = 3 ** np.arange(1 + int(np.log(max(3, len(z) / 4)) / np.log(3)))
+        sizes = smallest * 3 ** np.arange(1 + int(np.log(max(3, n_rows / 4)) / np.log(3)))
         self.values = [_values_by_size(tree.tree_, sizes) for tree in self.forest.estimators_]
         return self
 

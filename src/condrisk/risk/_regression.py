@@ -30,6 +30,8 @@ class RegressionRisk(BaseRisk):
     * Otherwise the predictor is cross-fitted: for each split of `cv` it is fitted on the training
       rows and its losses are taken on the others; the regressor is fitted on all pairs of row and
       loss that the splits yield; and the predictor is fitted again on all rows (`refit=True`).
+      The losses are those of predictors that saw fewer rows than the one that is kept, so the
+      risk is a little too high, the less so the more folds there are.
     * With ``predictor=None`` the predictor lives elsewhere: its responses are given to `fit` as
       ``prediction=``.
 
