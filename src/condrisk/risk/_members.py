@@ -18,8 +18,8 @@ from sklearn.preprocessing import StandardScaler
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
-# More rows than this make a tree slower, not better: its leaves are averaged anyway.
-MOST_ROWS = 50_000
+# More rows than this make a tree larger and slower, not better: its leaves are averaged anyway.
+ROWS_PER_TREE = 5000
 
 
 class Forest:
@@ -35,17 +35,16 @@ class Forest:
 
     def fit(self, X: Floats, z: Floats, weight: Floats) -> Self:
         """Grow the trees and look up the answer of every node at every size."""
-        # Leaves that no amount of noise asks for would only make the model large.
-        n_rows = min(len(z), MOST_ROWS)
-        smallest = max(1, n_rows // 5000)
+        # No least leaf size here: an extra-tree gives up on a node, however large, whose one random
+        # threshold would leave too few rows on a side.
+        n_rows = min(len(z), ROWS_PER_TREE)
         self.forest = ExtraTreesRegressor(
             bootstrap=True,
-            min_samples_leaf=smallest,
-            max_samples=MOST_ROWS if len(z) > MOST_ROWS else None,
+            max_samples=n_rows if n_rows < len(z) else None,
             n_jobs=self.n_jobs,
             random_state=self.seed,
         ).fit(X, z, weight)
-        sizes = smallest * 3 ** np.arange(1 + int(np.log(max(3, n_rows / 4)) / np.log(3)))
+        sizes = 3 ** np.arange(1 + int(np.log(max(3, n_rows / 4)) / np.log(3)))
         self.values = [_values_by_size(tree.tree_, sizes) for tree in self.forest.estimators_]
         return self
 
