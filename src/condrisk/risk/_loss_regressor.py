@@ -89,6 +89,9 @@ class LossRegressor(RegressorMixin, BaseEstimator):
         all                                   0.66       0.74       0.75       0.81       0.76
         500,000 rows of 10 features: 16 s on one core, 0.99 of the variance explained
 
+    Its construction was chosen by looking at these same sets, folds and worlds, so the figures
+    flatter it beside the others, which were taken as they come.
+
     What it does not do: extrapolate, take sparse rows, or find a risk that fewer rows than a
     leaf needs can show. With weights that differ, boosting takes longer to find its bins.
 
