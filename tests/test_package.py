@@ -78,6 +78,7 @@ PUBLIC = {
     ],
     "condrisk.risk": [
         "BaseRisk",
+        "LockstepMLPRegressor",
         "LossRegressor",
         "PlugInRisk",
         "RegressionRisk",

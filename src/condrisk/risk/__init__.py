@@ -3,11 +3,13 @@
 from condrisk._walk import loss_values, predict_risk
 from condrisk.risk._base import BaseRisk
 from condrisk.risk._loss_regressor import LossRegressor
+from condrisk.risk._mlp import LockstepMLPRegressor
 from condrisk.risk._plugin import PlugInRisk
 from condrisk.risk._regression import RegressionRisk
 
 __all__ = [
     "BaseRisk",
+    "LockstepMLPRegressor",
     "LossRegressor",
     "PlugInRisk",
     "RegressionRisk",
