@@ -22,6 +22,7 @@ from condrisk import (
     pinball,
     predict_risk,
 )
+from condrisk.baselines import KernelRejector
 from condrisk.datasets import make_gaussian_mixture, make_heteroscedastic
 from condrisk.metrics import deferral_loss, risk_error
 
@@ -440,6 +441,11 @@ BAD = {
         lambda: Deferral(LinearRegression(), cost=1).fit(X, y),
         ValueError,
         "risk must be a risk estimator",
+    ),
+    "a risk that decides by itself": (
+        lambda: Deferral(KernelRejector(LinearRegression()), cost=1).fit(X, y),
+        ValueError,
+        "KernelRejector decides by itself",
     ),
     "a price without a rule's risk": (
         lambda: CostRule().defer([[0.1]], cost=1),

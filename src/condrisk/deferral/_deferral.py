@@ -109,6 +109,11 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
                 f"risk must be a risk estimator such as RegressionRisk or PlugInRisk, or a "
                 f"Pipeline that ends in one; got {type(self.risk).__name__}."
             )
+        if hasattr(self.risk, "decide"):
+            raise ValueError(
+                f"risk must be a risk estimator; {type(self.risk).__name__} decides by itself, "
+                f"without a Deferral around it."
+            )
         if self.cost is not None:
             if np.ndim(self.cost):
                 raise ValueError("cost must be one number here; give a price a row to `decide`.")
