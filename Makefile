@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Two cores are shared by pytest's workers: one thread for each keeps them from fighting.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: quickstart test test-slow lint format bench clean
+.PHONY: quickstart test test-slow lint format bench docs clean
 
 quickstart: .venv/installed
 	$(BIN)/condrisk quickstart
@@ -26,6 +26,10 @@ format: .venv/installed-dev
 
 bench: .venv/installed-dev
 	$(ONE_THREAD) $(BIN)/python -m benchmarks
+
+docs: .venv/installed-dev
+	$(BIN)/python tools/build_docs.py
+	$(BIN)/python tools/update_readme.py
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .hypothesis

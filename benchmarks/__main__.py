@@ -22,7 +22,7 @@ from rich.table import Table
 
 import condrisk
 
-NAMES = ("import", "plugin", "deferral", "metrics")
+NAMES = ("import", "plugin", "deferral", "metrics", "rwr")
 RECORD = Path(__file__).parent.parent / "results" / "benchmarks.json"
 
 

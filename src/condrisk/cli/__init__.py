@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import condrisk
+from condrisk.cli import _reproduce
 from condrisk.cli._quickstart import quickstart
 
 app = typer.Typer(
@@ -17,6 +18,7 @@ app = typer.Typer(
     help="Estimate the expected loss of a model at each input, and defer where it is too high.",
 )
 app.command()(quickstart)
+app.add_typer(_reproduce.app, name="reproduce")
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,0 +1,159 @@
+"""The sixteen pairs at four prices on energy and housing, against fitting each pair for each.
+
+The baseline is what the paper's public code does: for every pair and every price, predictor and
+calibrator are fitted anew, by scikit-learn, in one process. It takes some ten minutes.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import warnings
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from benchmarks.timing import record
+from condrisk.reproduce import RwRConfig, run_rwr
+from condrisk.reproduce.rwr._data import load_set
+from condrisk.reproduce.rwr._judging import COSTS
+from condrisk.reproduce.rwr._methods import PaperSplit, make_model, pair_names
+
+SETS = ("energy", "housing")
+LIMIT = 1 / 25
+
+
+def run(n_jobs: int = 2) -> list[dict[str, Any]]:
+    ours, records = _ours(n_jobs)
+    public, losses = _public()
+    _check_same_study(records, losses)
+    return [
+        record(
+            f"rwr: 16 pairs, 4 prices, {' and '.join(SETS)}",
+            ours,
+            public,
+            LIMIT,
+            n=sum(len(load_set(name, folds="embedded").X) for name in SETS),
+            n_jobs=n_jobs,
+            faster=public / ours,
+            profile=_profile(records, ours * n_jobs),
+            floor=_floor(),
+        )
+    ]
+
+
+def _ours(n_jobs: int) -> tuple[float, list[dict[str, Any]]]:
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        config = RwRConfig(folds="embedded", mlp="fast")
+        records = run_rwr(
+            Path(folder), config=config, sets=SETS, methods=pair_names(), n_jobs=n_jobs
+        )
+        return time.perf_counter() - start, records
+
+
+def _public() -> tuple[float, dict[tuple[str, str, str], list[float]]]:
+    """Fit every pair anew for every price; return the seconds and the losses."""
+    losses: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+    start = time.perf_counter()
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", message="Got `batch_size`")
+        for name in SETS:
+            data = load_set(name, folds="embedded")
+            for train, test in data.folds:
+                for pair in pair_names():
+                    for cost in COSTS:
+                        loss = _one_cell(data.X, data.y, train, test, pair, cost)
+                        losses[name, pair, f"{cost:g}"].append(loss)
+    return time.perf_counter() - start, losses
+
+
+def _one_cell(X: Any, y: Any, train: Any, test: Any, pair: str, cost: float) -> float:
+    regressor, calibrator = (make_model(part, mlp="sklearn") for part in pair.split("+"))
+    [(first, second)] = PaperSplit().split(train)
+    f = clone(regressor).fit(X[train[first]], y[train[first]])
+    held = train[second]
+    g = clone(calibrator).fit(X[held], (y[held] - f.predict(X[held])) ** 2)
+    loss = (y[test] - f.predict(X[test])) ** 2
+    return float(np.where(g.predict(X[test]) < cost, loss, cost).mean())
+
+
+def _check_same_study(records: list[dict[str, Any]], losses: dict[Any, list[float]]) -> None:
+    """Fail unless pairs without a network agree exactly: otherwise two things were timed."""
+    for name, pair, cost in losses:
+        if "MLP" not in pair:
+            ours = [
+                line["costs"][cost]["loss"]
+                for line in records
+                if (line["set"], line["method"]) == (name, pair)
+            ]
+            np.testing.assert_allclose(ours, losses[name, pair, cost], rtol=1e-9)
+
+
+def _profile(records: list[dict[str, Any]], total: float) -> dict[str, float]:
+    """Return the share of processor time that each kind of model takes, from the records."""
+    seconds: dict[str, float] = defaultdict(float)
+    for line in records:
+        regressor, calibrator = line["method"].split("+")
+        if calibrator == "LR":  # four pairs share a predictor: count it once
+            seconds[f"{regressor} predictors"] += line["seconds"]["predictor"]
+        seconds[f"{calibrator} calibrators"] += line["seconds"]["risk"]
+        seconds["predicting"] += line["seconds"]["predict"]
+    seconds["all else"] = total - sum(seconds.values())
+    return {name: value / total for name, value in sorted(seconds.items())}
+
+
+def _floor() -> dict[str, float]:
+    """Return the seconds of a fold of energy for the two things that are left: products, trees.
+
+    The products of matrices in float32 that training a network of two layers for 800 epochs takes,
+    and the forest, beside what the whole training takes.
+    """
+    from condrisk.risk import LockstepMLPRegressor
+
+    data = load_set("energy", folds="embedded")
+    X = data.X[:307].astype(np.float32)
+    Y = np.tile(data.y[:307, None], 4).astype(np.float32)
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        net = LockstepMLPRegressor(
+            hidden_layer_sizes=(64, 64), batch_size=256, max_iter=800, tol=0.0, random_state=0
+        )
+        start = time.perf_counter()
+        net.fit((X - X.mean(0)) / (X.std(0) + 1e-9), Y)
+        training = time.perf_counter() - start
+        start = time.perf_counter()
+        make_model("RF", mlp="fast").fit(X, Y[:, 0])
+        forest = time.perf_counter() - start
+    epochs = int(net.n_iter_.sum()) / 4
+    return {
+        "four networks (64, 64)": training,
+        "their products of matrices alone": _products(X, epochs),
+        "one forest": forest,
+    }
+
+
+def _products(X: Any, epochs: float) -> float:
+    """Return the seconds of the matrix products in so many epochs of four networks (64, 64)."""
+    rng = np.random.default_rng(0)
+    layers = [
+        rng.normal(size=(4, *shape)).astype(np.float32) for shape in ((X.shape[1], 64), (64, 64))
+    ]
+    batches = [X[:256], X[256:]]
+    hidden = [rng.normal(size=(4, len(batch), 64)).astype(np.float32) for batch in batches]
+    with threadpool_limits(1):
+        start = time.perf_counter()
+        for _ in range(round(epochs / 8)):
+            for batch, signal in zip(batches, hidden, strict=True):
+                batch @ layers[0]
+                batch.T @ signal
+                signal @ layers[1]
+                signal.swapaxes(1, 2) @ signal
+                signal @ layers[1].swapaxes(1, 2)
+        return (time.perf_counter() - start) * 8

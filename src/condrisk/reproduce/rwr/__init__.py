@@ -1,0 +1,1 @@
+"""Regression with rejection: the paper's study on eight UCI sets."""
