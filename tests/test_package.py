@@ -8,9 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from tools.build_docs import pages
 from tools.update_readme import updated
 
 import condrisk
+from condrisk.reproduce.rwr import _methods
 
 ROOT = Path(__file__).parent.parent
 
@@ -27,6 +29,7 @@ PUBLIC = {
         "pinball",
         "predict_risk",
     ],
+    "condrisk.baselines": ["KernelRejector", "NetRegressor", "SelectiveNet"],
     "condrisk.datasets": [
         "UCI_NAMES",
         "ClassificationWorld",
@@ -75,6 +78,15 @@ PUBLIC = {
         "RiskCalibrationDisplay",
         "RiskCoverageDisplay",
         "RiskProfileDisplay",
+    ],
+    "condrisk.reproduce": [
+        "CorruptRecordError",
+        "PaperSplit",
+        "RwRConfig",
+        "read_records",
+        "register_method",
+        "run_rwr",
+        "unregister_method",
     ],
     "condrisk.risk": [
         "BaseRisk",
@@ -134,6 +146,7 @@ def test_readme_code_runs(tmp_path, monkeypatch):
     """The blocks are one session, in the order of the page."""
     pytest.importorskip("matplotlib").use("Agg")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(_methods, "_registered", dict(_methods._registered))
     session = {}
     for number, block in enumerate(readme_blocks()):
         exec(compile(block, f"README block {number}", "exec"), session)
@@ -142,6 +155,11 @@ def test_readme_code_runs(tmp_path, monkeypatch):
 def test_readme_figures_are_those_of_the_records():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert updated(text) == text
+
+
+def test_pages_are_those_of_the_records():
+    for name, text in pages().items():
+        assert (ROOT / "docs" / "rwr" / name).read_text(encoding="utf-8") == text, name
 
 
 def test_version_has_an_entry_in_the_changelog():

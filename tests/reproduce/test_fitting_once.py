@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from condrisk import Deferral, RegressionRisk
 from condrisk.datasets import make_heteroscedastic
 from condrisk.reproduce import PaperSplit
-from condrisk.reproduce.rwr._fitting import Rows, fit_methods
+from condrisk.reproduce.rwr._fitting import Remembered, Rows, fit_methods
 from condrisk.reproduce.rwr._methods import make_pair, pair_names
 from condrisk.risk import LockstepMLPRegressor
 
@@ -134,3 +134,11 @@ def test_the_split_is_the_papers(rows):
     expected = train_test_split(np.arange(len(rows.X)), test_size=4 / 9, random_state=42)
     np.testing.assert_array_equal(fit, expected[0])
     np.testing.assert_array_equal(held, expected[1])
+
+
+def test_answers_are_kept_for_the_very_rows_only(rows):
+    first, second = rows.X[:50], rows.X[50:100]
+    kept = Remembered(LinearRegression().fit(rows.X, rows.y))
+    for X in (first, second, first):
+        np.testing.assert_array_equal(kept.predict(X), kept.estimator.predict(X))
+    assert kept.predict(second) is kept.predict(second)
