@@ -111,8 +111,9 @@ def agreement_table(runs: dict[str, list[Any]]) -> str:
         rows.append([what, *(f"{c['agree']} of {c['cells']}" if c["cells"] else "" for c in cells)])
     note = (
         "Standard errors are ours, over ten folds; half a unit of the last printed digit is "
-        "allowed for rounding. The embedded folds are other splits of the same rows, so there "
-        "agreement says how far the paper's figures carry to new splits."
+        "allowed for rounding. The embedded folds are other splits of the same rows, and embedded "
+        "parkinsons lacks the patient number, so there agreement says how far the paper's figures "
+        "carry."
     )
     return markdown(["cells that agree", *(RUNS[name] for name in runs)], rows) + "\n\n" + note
 

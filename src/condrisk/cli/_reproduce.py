@@ -24,6 +24,9 @@ from rich.progress import (
 app = typer.Typer(no_args_is_help=True, help="Run the paper's experiments, next to its numbers.")
 
 
+_OF_THE_TEXT = ("table3", "table4", "table5")
+
+
 class Folds(StrEnum):
     """Whose data and folds."""
 
@@ -146,7 +149,8 @@ def _show(console: Console, records: list[Any], folder: Path, written: list[Path
     from condrisk.reproduce._render import to_terminal
     from condrisk.reproduce.rwr._tables import all_tables
 
-    for table in all_tables(records):
+    # The tables of the text come last, where they are seen.
+    for table in sorted(all_tables(records), key=lambda table: table.name in _OF_THE_TEXT):
         console.print(to_terminal(table))
         console.print()
     console.print(f"{len(records)} records in {folder / 'records.jsonl'}", highlight=False)
