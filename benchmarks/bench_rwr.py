@@ -20,8 +20,8 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.timing import record
 from condrisk.reproduce import RwRConfig, run_rwr
+from condrisk.reproduce._figures import COSTS
 from condrisk.reproduce.rwr._data import load_set
-from condrisk.reproduce.rwr._judging import COSTS
 from condrisk.reproduce.rwr._methods import PaperSplit, make_model, pair_names
 
 SETS = ("energy", "housing")

@@ -442,6 +442,13 @@ BAD = {
         ValueError,
         "risk must be a risk estimator",
     ),
+    "images without a regressor for them": (
+        lambda: RegressionRisk(FrozenEstimator(LinearRegression().fit(X, y))).fit(
+            np.zeros((5, 2, 2, 3)), np.zeros(5)
+        ),
+        ValueError,
+        "regressor must be given where X has 4 dimensions",
+    ),
     "a risk that decides by itself": (
         lambda: Deferral(KernelRejector(LinearRegression()), cost=1).fit(X, y),
         ValueError,

@@ -22,6 +22,7 @@ PUBLIC = {
         "CostRule",
         "Decision",
         "Deferral",
+        "HybridRisk",
         "PlugInRisk",
         "RegressionRisk",
         "huber",
@@ -31,9 +32,11 @@ PUBLIC = {
     ],
     "condrisk.baselines": ["KernelRejector", "NetRegressor", "SelectiveNet"],
     "condrisk.datasets": [
+        "CIFAR10",
         "UCI_NAMES",
         "ClassificationWorld",
         "RegressionWorld",
+        "load_cifar10",
         "load_uci",
         "make_gaussian_mixture",
         "make_heteroscedastic",
@@ -90,12 +93,21 @@ PUBLIC = {
     ],
     "condrisk.risk": [
         "BaseRisk",
+        "HybridRisk",
         "LockstepMLPRegressor",
         "LossRegressor",
         "PlugInRisk",
         "RegressionRisk",
         "loss_values",
         "predict_risk",
+    ],
+    "condrisk.vision": [
+        "Embedder",
+        "TorchClassifier",
+        "TorchRegressor",
+        "create_model",
+        "list_models",
+        "register_model",
     ],
 }
 

@@ -8,7 +8,7 @@ and try it.
 
 from condrisk.deferral import BudgetRule, CostRule, Decision, Deferral
 from condrisk.losses import huber, make_loss, pinball
-from condrisk.risk import PlugInRisk, RegressionRisk, predict_risk
+from condrisk.risk import HybridRisk, PlugInRisk, RegressionRisk, predict_risk
 
 __version__ = "0.1.0.dev0"
 
@@ -17,6 +17,7 @@ __all__ = [
     "CostRule",
     "Decision",
     "Deferral",
+    "HybridRisk",
     "PlugInRisk",
     "RegressionRisk",
     "huber",

@@ -5,7 +5,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from condrisk import BudgetRule, Deferral, PlugInRisk, RegressionRisk
+from condrisk import BudgetRule, Deferral, HybridRisk, PlugInRisk, RegressionRisk
 
 REGRESSORS = {
     "linear": LinearRegression(),
@@ -42,6 +42,21 @@ RISKS = {
         loss="brier",
         probability=make_pipeline(StandardScaler(), LogisticRegression()),
         calibration="sigmoid",
+        **_FOLDS,
+    ),
+}
+
+RISKS |= {
+    "hybrid-linear": HybridRisk(LogisticRegression(), regressor=Ridge(), **_FOLDS),
+    "hybrid-two": HybridRisk(
+        LogisticRegression(),
+        loss="log_loss",
+        probability=[
+            make_pipeline(StandardScaler(), LogisticRegression()),
+            LogisticRegression(C=0.1),
+        ],
+        regressor=Ridge(),
+        features="plug-in+x",
         **_FOLDS,
     ),
 }

@@ -12,6 +12,10 @@ from scipy import sparse
 def beside(X: Any, response: NDArray[Any], classes: NDArray[Any] | None) -> Any:
     """Return `X` with a column for each number of the response, in the container it came in."""
     columns = response if response.ndim == 2 else response[:, None]
+    if getattr(X, "ndim", 2) > 2:
+        raise ValueError(
+            f'features="x+response" needs rows of features; X has {X.ndim} dimensions.'
+        )
     if sparse.issparse(X):
         return sparse.hstack([X, sparse.csr_array(columns)], format="csr")
     if not all(isinstance(name, str) for name in getattr(X, "columns", [0])):

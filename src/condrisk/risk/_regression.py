@@ -158,6 +158,11 @@ class RegressionRisk(BaseRisk):
         sample_weight: NDArray[Any] | None,
         routed: Routed,
     ) -> None:
+        if self.regressor is None and getattr(X, "ndim", 2) > 2:
+            raise ValueError(
+                f"regressor must be given where X has {X.ndim} dimensions, as images have: one "
+                f"that takes them, such as condrisk.vision.TorchRegressor."
+            )
         held_out = self._held_out(X, y, prediction, routed)
         answers = held_out.answers[0]
         if self._task() == "classification":

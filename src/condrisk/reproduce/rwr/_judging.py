@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condrisk.deferral import Deferral
-from condrisk.metrics import aurc, risk_error
+from condrisk.reproduce._figures import COSTS, price_figures, risk_figures
 from condrisk.reproduce._records import Record
 from condrisk.reproduce.rwr._fitting import Fitted
-
-COSTS = (0.2, 0.5, 1.0, 2.0)
 
 
 def judge(
@@ -35,12 +33,8 @@ def judge(
     risks, prices = [], {}
     for cost, (prediction, risk, deferred) in decisions.items():
         loss = (y - prediction) ** 2
-        risks.append(_risk_figures(loss, risk))
-        prices[f"{cost:g}"] = {
-            "loss": float(np.where(deferred, cost, loss).mean()),
-            "rate": float(deferred.mean()),
-            "oracle": float(np.minimum(loss, cost).mean()),
-        }
+        risks.append(risk_figures(loss, risk))
+        prices[f"{cost:g}"] = price_figures(loss, deferred, cost)
     record: Record = {name: _mean([figures[name] for figures in risks]) for name in risks[0]}
     record["costs"] = prices
     if keep_rows:
@@ -65,25 +59,6 @@ def _decisions(model: Any, X: NDArray[np.float64]) -> Iterator[tuple[float, tupl
         else:
             deferred = model.rule_.defer(decision.risk, X=X, cost=cost)
         yield cost, (decision.prediction, decision.risk, deferred)
-
-
-def _risk_figures(loss: NDArray[np.float64], risk: NDArray[np.float64]) -> dict[str, float | None]:
-    figures: dict[str, float | None] = {
-        "predictor_loss": float(loss.mean()),
-        "loss_variance": float(loss.var()),
-        "risk_l1": None,
-        "risk_l2": None,
-        "risk_bias": None,
-        "aurc": None,
-    }
-    if np.isfinite(risk).all():  # NaN: the method decides without an estimate of the risk
-        figures |= {
-            "risk_l1": risk_error(loss, risk, norm=1),
-            "risk_l2": risk_error(loss, risk, norm=2),
-            "risk_bias": float((risk - loss).mean()),
-            "aurc": aurc(loss, risk),
-        }
-    return figures
 
 
 def _mean(values: list[float | None]) -> float | None:

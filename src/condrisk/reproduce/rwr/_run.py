@@ -16,11 +16,12 @@ from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from condrisk.reproduce._figures import COSTS
 from condrisk.reproduce._records import Key, Record, Store, Unit, save_unit
 from condrisk.reproduce.rwr._baselines import NEED_TORCH
 from condrisk.reproduce.rwr._data import SETS, StudySet, load_set
 from condrisk.reproduce.rwr._fitting import Fitted, Rows, fit_methods
-from condrisk.reproduce.rwr._judging import COSTS, judge
+from condrisk.reproduce.rwr._judging import judge
 from condrisk.reproduce.rwr._methods import MLP, SEED, describe, make_methods
 
 # What the paper's figure shows; its rows are kept in the records.

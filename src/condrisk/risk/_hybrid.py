@@ -1,0 +1,378 @@
+"""Conditional risk of a classifier, learnt from what probability models make of it."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import clone, is_classifier
+from sklearn.utils._param_validation import HasMethods, StrOptions
+from sklearn.utils.validation import _check_method_params
+
+from condrisk._walk import is_frozen
+from condrisk.losses import LOG_LOSS_FLOOR, ClassLoss, encode
+from condrisk.risk._answers import Answers
+from condrisk.risk._base import BaseRisk
+from condrisk.risk._crossfit import (
+    HeldOut,
+    Job,
+    align,
+    answer,
+    cross_fit,
+    fit_on,
+    make_splits,
+    mean_by_row,
+    rows_of,
+    seeded,
+)
+from condrisk.risk._loss_regressor import LossRegressor
+from condrisk.risk._predictor import Routed
+from condrisk.risk._routing import routing_enabled
+
+
+class HybridRisk(BaseRisk):
+    """Conditional risk of a classifier: plug-in risks, corrected by the losses that came true.
+
+    A plug-in risk Σₖ ℓ(f(x), k) pₖ(x) is as good as its p, and a small error of p times a huge
+    loss is a large error of the risk. Here the realised losses are regressed on the plug-in risk
+    of each of several probability models, on their class probabilities and on the predictor's
+    response, all of them on rows that no model was fitted on. So the risk itself is calibrated,
+    and models that disagree inform it.
+
+    * With a frozen predictor and frozen probability models, `fit` takes rows that none of them
+      was fitted on.
+    * What is not frozen is cross-fitted: its responses are out of fold, and then it is fitted on
+      all rows.
+
+    Parameters
+    ----------
+    predictor : classifier or None
+        The model whose risk is wanted. None: it lives elsewhere, and its responses are given as
+        ``prediction=``.
+    loss : str, Loss, array-like, callable or None, default=None
+        What an error costs, as for `RegressionRisk`. None is the chance of being wrong.
+    probability : classifier, list of classifiers or None, default=None
+        The models that estimate class probabilities; frozen ones are used as they are. None is a
+        clone of the predictor.
+    regressor : regressor or None, default=None
+        What learns the losses from all that. None is `LossRegressor`.
+    features : {"plug-in", "plug-in+x"}, default="plug-in"
+        Whether the regressor also sees the row itself.
+    clip : bool, default=True
+        Whether estimates below the least value of the loss are lifted to it.
+    cv : int, cross-validation splitter or iterable, default=5
+        How to cross-fit what is not frozen, as for `RegressionRisk`.
+    refit : bool, default=True
+        Whether to fit predictor and probability models again on all rows. If False, `cv` must give
+        exactly one split: they are fitted on its first part, and the regressor on the second.
+    n_jobs : int or None, default=None
+        How many fits to run at a time; the results do not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the folds and every part whose own random state is left open.
+
+    Attributes
+    ----------
+    predictor_ : estimator
+        The fitted predictor.
+    probabilities_ : list of estimators
+        The fitted probability models.
+    regressor_ : estimator
+        The fitted regressor of losses.
+    loss_ : Loss
+        The loss.
+    oof_loss_, oof_risk_ : ndarray of shape (n_samples,)
+        After cross-fitting, the out-of-fold loss and risk of each row. Not part of a saved model.
+    classes_ : ndarray of shape (n_classes,)
+        The labels that the predictor knows.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where `X` has such.
+
+    See Also
+    --------
+    PlugInRisk : One probability model, without correction.
+    RegressionRisk : For any task, from the row alone.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from condrisk import HybridRisk, PlugInRisk
+    >>> from condrisk.datasets import make_gaussian_mixture
+    >>> world = make_gaussian_mixture(2000, random_state=0)
+    >>> forest = RandomForestClassifier(50, random_state=0).fit(world.X[:1000], world.y[:1000])
+    >>> hybrid = HybridRisk(FrozenEstimator(forest), loss="log_loss", probability=GaussianNB())
+    >>> hybrid = hybrid.fit(world.X[1000:], world.y[1000:])
+    >>> fresh = world.sample(5000, random_state=1)
+    >>> truth = world.risk(forest, fresh.X, loss="log_loss")
+    >>> bool(abs(hybrid.predict_risk(fresh.X).mean() / truth.mean() - 1) < 0.15)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseRisk._parameter_constraints,
+        "probability": [HasMethods(["fit", "predict_proba"]), list, tuple, None],
+        "regressor": [HasMethods(["fit", "predict"]), None],
+        "features": [StrOptions({"plug-in", "plug-in+x"})],
+        "clip": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        predictor: Any,
+        *,
+        loss: Any = None,
+        probability: Any = None,
+        regressor: Any = None,
+        features: Literal["plug-in", "plug-in+x"] = "plug-in",
+        clip: bool = True,
+        cv: Any = 5,
+        refit: bool = True,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.predictor = predictor
+        self.loss = loss
+        self.probability = probability
+        self.regressor = regressor
+        self.features = features
+        self.clip = clip
+        self.cv = cv
+        self.refit = refit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    # -- fitting -----------------------------------------------------------------------------
+
+    def _fit(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        prediction: ArrayLike | None,
+        sample_weight: NDArray[Any] | None,
+        routed: Routed,
+    ) -> None:
+        held_out, opinions = self._opinions(X, y, prediction, routed)
+        answers = held_out.answers[0]
+        self._check_loss_size(len(self._labels))
+        loss = self._losses(y[held_out.rows], answers[self.loss_.response])
+        inputs = self._inputs(rows_of(X, held_out.rows), answers, opinions)
+        params = _check_method_params(X, routed["regressor"], indices=held_out.rows)
+        regressor = seeded(self._regressor(), self.random_state)
+        self.regressor_ = clone(regressor).fit(inputs, loss, **params)
+        self._remember(held_out, loss, n_rows=len(y))
+        if held_out.n_splits > 1:
+            parts = [(held_out.others(k), held_out.of(k)) for k in held_out.splits]
+            jobs = [Job(regressor, params, ("predict",))]
+            folds = cross_fit(jobs, inputs, loss, parts, classes=None, n_jobs=self.n_jobs)
+            risk = self._clipped(folds.answers[0]["predict"])
+            self.oof_risk_ = mean_by_row(risk, held_out.rows, len(y))
+            self.oof_loss_ = mean_by_row(loss, held_out.rows, len(y))
+
+    def _opinions(
+        self, X: Any, y: NDArray[Any], prediction: Any, routed: Routed
+    ) -> tuple[HeldOut, list[NDArray[np.float64]]]:
+        """Settle all models; return their answers on rows that none of them was fitted on."""
+        models = [seeded(model, self.random_state) for model in self._models()]
+        params = [routed.get(name, {}) for name in self._names()]
+        if self._has_to_fit_predictor() and not self.refit:
+            held_out = self._fit_first_part(X, y, models, params, routed)
+        else:
+            held_out = self._fit_crossed(X, y, prediction, models, params, routed)
+        self._set_labels()
+        rows = rows_of(X, held_out.rows)
+        crossed = iter(held_out.answers[1:])
+        opinions = [
+            self._aligned(answer(model, rows, "predict_proba"), model.classes_)
+            if settled
+            else self._aligned(next(crossed)["predict_proba"], self._classes)
+            for model, settled in zip(self.probabilities_, self._settled, strict=True)
+        ]
+        return held_out, opinions
+
+    def _fit_first_part(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        models: list[Any],
+        params: list[dict[str, Any]],
+        routed: Routed,
+    ) -> HeldOut:
+        """Fit all models on the first part of one split; return answers on the second."""
+        split = self._splits(X, y, routed)[0]
+        held_out = self._one_split(X, y, split, self._responses(), routed["predictor"])
+        self.probabilities_ = [
+            model if is_frozen(model) else fit_on(model, X, y, split[0], own)
+            for model, own in zip(models, params, strict=True)
+        ]
+        self._settled = [True] * len(models)
+        return held_out
+
+    def _fit_crossed(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        prediction: Any,
+        models: list[Any],
+        params: list[dict[str, Any]],
+        routed: Routed,
+    ) -> HeldOut:
+        """Cross-fit what is not frozen, and fit it on all rows; return out-of-fold answers."""
+        self._settled = [is_frozen(model) for model in models]
+        opened = [
+            Job(model, own, ("predict_proba",))
+            for model, own, settled in zip(models, params, self._settled, strict=True)
+            if not settled
+        ]
+        jobs = list(opened)
+        fixed = None
+        if self._has_to_fit_predictor():
+            predictor = seeded(self.predictor, self.random_state)
+            jobs = [Job(predictor, routed["predictor"], tuple(sorted(self._responses()))), *jobs]
+            self.predictor_ = clone(predictor).fit(X, y, **routed["predictor"])
+        else:
+            fixed = self._fixed_answers(X, prediction, self._responses())
+        fits = iter(clone(job.estimator).fit(X, y, **job.fit_params) for job in opened)
+        self.probabilities_ = [
+            model if settled else next(fits)
+            for model, settled in zip(models, self._settled, strict=True)
+        ]
+        if not jobs:
+            assert fixed is not None
+            return fixed
+        splits = self._make_splits(X, y, routed)
+        held_out = cross_fit(jobs, X, y, splits, classes=self._classes, n_jobs=self.n_jobs)
+        if fixed is None:
+            return held_out
+        known = {name: values[held_out.rows] for name, values in fixed.answers[0].items()}
+        return held_out._replace(answers=(known, *held_out.answers))
+
+    def _make_splits(self, X: Any, y: NDArray[Any], routed: Routed) -> Any:
+        groups = routed["splitter"].get("groups")
+        return make_splits(
+            self.cv, X, y, classifier=True, groups=groups, random_state=self.random_state
+        )
+
+    # -- inputs of the regressor ---------------------------------------------------------------
+
+    def _inputs(
+        self, X: Any, answers: dict[str, NDArray[Any]], opinions: list[NDArray[np.float64]]
+    ) -> Any:
+        """Return plug-in risks, log-probabilities and the predictor's response, a row for each."""
+        assert isinstance(self.loss_, ClassLoss)
+        response = answers[self.loss_.response]
+        if response.ndim == 2:
+            response = self._aligned(response, self.classes_)
+        columns = []
+        for proba in opinions:
+            risk = self.loss_.expected(response, proba, classes=self._labels)
+            columns += [risk[:, None], np.log(np.maximum(proba, LOG_LOSS_FLOOR))]
+        columns.append(self._own_view(answers))
+        inputs = np.hstack(columns)
+        if self.features == "plug-in":
+            return inputs
+        if sparse.issparse(X):
+            return sparse.hstack([X, sparse.csr_array(inputs)], format="csr")
+        return np.column_stack([np.asarray(X), inputs])
+
+    def _own_view(self, answers: dict[str, NDArray[Any]]) -> NDArray[np.float64]:
+        """Return the predictor's log-probabilities, or which label it gives."""
+        values = answers[self._view()]
+        if values.ndim == 2:
+            proba = self._aligned(values, self.classes_)
+            return np.log(np.maximum(proba, LOG_LOSS_FLOOR))
+        return (encode(values, self._labels)[:, None] == np.arange(len(self._labels))).astype(float)
+
+    def _risk(self, X: Any, answers: Answers) -> NDArray[np.float64]:
+        opinions = [
+            self._aligned(answer(model, X, "predict_proba"), model.classes_)
+            for model in self.probabilities_
+        ]
+        known = {name: answers.get(name) for name in self._responses()}
+        return self._clipped(self.regressor_.predict(self._inputs(X, known, opinions)))
+
+    def _clipped(self, risk: Any) -> NDArray[np.float64]:
+        risk = np.asarray(risk, dtype=np.float64).ravel()
+        if not np.isfinite(risk).all():
+            raise ValueError(
+                "the regressor's estimate of the risk is NaN or infinite on some rows."
+            )
+        return np.maximum(risk, self.loss_.minimum) if self.clip else risk
+
+    def _responses(self) -> set[str]:
+        return {self.loss_.response, self._view()}
+
+    def _view(self) -> str:
+        """Return the most telling response that the predictor has."""
+        if self.predictor is None:
+            return self.loss_.response
+        return "predict_proba" if hasattr(self.predictor, "predict_proba") else "predict"
+
+    def _aligned(self, proba: NDArray[Any], known: Any) -> NDArray[np.float64]:
+        return proba if np.array_equal(known, self._labels) else align(proba, known, self._labels)
+
+    def _set_labels(self) -> None:
+        """Order the labels: those of the predictor, then those that only other models have."""
+        known = self.classes_
+        others = [model.classes_ for model in self.probabilities_]
+        extra = np.setdiff1d(np.concatenate([*others, np.asarray(self._classes)]), known)
+        self._labels = np.concatenate([known, extra]) if len(extra) else known
+
+    # -- parts -------------------------------------------------------------------------------
+
+    def _task(self) -> str:
+        if self.predictor is not None and not is_classifier(self.predictor):
+            raise ValueError(
+                f"predictor must be a classifier, since plug-in risks are sums over classes; got "
+                f"{type(self.predictor).__name__}. For regressors there is RegressionRisk."
+            )
+        return "classification"
+
+    def _models(self) -> list[Any]:
+        """Return the probability models, not yet fitted unless frozen."""
+        if self.probability is None:
+            own = self.predictor.estimator if is_frozen(self.predictor) else self.predictor
+            return [] if own is None else [own]
+        if isinstance(self.probability, (list, tuple)):
+            return list(self.probability)
+        return [self.probability]
+
+    def _names(self) -> list[str]:
+        if isinstance(self.probability, (list, tuple)):
+            return [f"probability_{k}" for k in range(len(self.probability))]
+        return ["probability"]
+
+    def _parts(self) -> dict[str, Any]:
+        models = zip(self._names(), self._models(), strict=False)
+        parts = {name: model for name, model in models if not is_frozen(model)}
+        return parts | {"regressor": self._regressor()}
+
+    def _regressor(self) -> Any:
+        if self.regressor is not None:
+            return self.regressor
+        default = LossRegressor()
+        if routing_enabled():
+            default.set_fit_request(sample_weight=True)
+        return default
+
+    def _check_parts(self) -> None:
+        models = self._models()
+        if not models:
+            raise ValueError(
+                "probability must be given, where predictor is None or the list is empty: a "
+                "classifier that estimates the class probabilities, or several."
+            )
+        for model in models:
+            if not hasattr(model, "predict_proba"):
+                raise ValueError(
+                    f"probability must have predict_proba; {type(model).__name__} has not."
+                )
+        if self.regressor is not None and is_classifier(self.regressor):
+            raise ValueError(
+                f"regressor must be a regressor, since losses are numbers; "
+                f"got the classifier {type(self.regressor).__name__}."
+            )

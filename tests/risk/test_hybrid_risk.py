@@ -1,0 +1,200 @@
+"""HybridRisk: what its regressor sees, what is fitted how often, and what it mends."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import ShuffleSplit
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
+
+from condrisk import Deferral, HybridRisk, PlugInRisk
+from condrisk.datasets import make_gaussian_mixture
+from condrisk.metrics import risk_error
+
+
+class Spy(RegressorMixin, BaseEstimator):
+    """A linear regressor that keeps what it was fitted on."""
+
+    def fit(self, X, y):
+        self.X_, self.y_ = X, y
+        self.model_ = LinearRegression().fit(X, y)
+        return self
+
+    def predict(self, X):
+        return self.model_.predict(X)
+
+
+class Sure(ClassifierMixin, BaseEstimator):
+    """The true probabilities of a world, made overconfident by a power."""
+
+    def __init__(self, world=None, power=3.0):
+        self.world = world
+        self.power = power
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        proba = self.world.proba(X) ** self.power
+        return proba / proba.sum(axis=1, keepdims=True)
+
+    def predict(self, X):
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+@pytest.fixture
+def world(seed):
+    return make_gaussian_mixture(1500, random_state=seed)
+
+
+@pytest.fixture
+def parts(world):
+    return (world.X[:600], world.y[:600]), (world.X[600:], world.y[600:])
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "zero_one", "brier"])
+def test_what_the_regressor_sees(parts, loss):
+    (X, y), (X_new, y_new) = parts
+    f, p, q = (
+        FrozenEstimator(model.fit(X, y))
+        for model in (LogisticRegression(), GaussianNB(), RandomForestClassifier(5, random_state=0))
+    )
+    hybrid = HybridRisk(f, loss=loss, probability=[p, q], regressor=Spy()).fit(X_new, y_new)
+    seen = hybrid.regressor_.X_
+    n_classes = len(np.unique(y))
+    assert seen.shape == (len(X_new), 2 * (1 + n_classes) + n_classes)
+    for column, model in ((0, p), (1 + n_classes, q)):
+        plug_in = PlugInRisk(f, loss=loss, probability=model).fit(X_new, y_new)
+        np.testing.assert_allclose(seen[:, column], plug_in.predict_risk(X_new))
+        logs = seen[:, column + 1 : column + 1 + n_classes]
+        np.testing.assert_allclose(np.exp(logs), np.maximum(model.predict_proba(X_new), 2**-52))
+    np.testing.assert_allclose(np.exp(seen[:, -n_classes:]), f.predict_proba(X_new))
+    np.testing.assert_allclose(hybrid.regressor_.y_, hybrid.loss_values(X_new, y_new))
+    with_x = HybridRisk(f, loss=loss, probability=p, regressor=Spy(), features="plug-in+x")
+    np.testing.assert_array_equal(with_x.fit(X_new, y_new).regressor_.X_[:, : X.shape[1]], X_new)
+
+
+def test_a_predictor_without_probabilities_shows_its_label(parts):
+    (X, y), (X_new, y_new) = parts
+    f = FrozenEstimator(LinearSVC().fit(X, y))
+    hybrid = HybridRisk(f, probability=GaussianNB(), regressor=Spy(), random_state=0)
+    labels = hybrid.fit(X_new, y_new).regressor_.X_[:, -len(np.unique(y)) :]
+    np.testing.assert_array_equal(hybrid.classes_[labels.argmax(axis=1)], f.predict(X_new))
+    assert set(labels.ravel()) == {0.0, 1.0}
+
+
+class Counting(GaussianNB):
+    """Counts its fits, and the rows of each."""
+
+    sizes = ()
+
+    def fit(self, X, y, sample_weight=None):
+        type(self).sizes += (len(X),)
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize(
+    ("how", "sizes"),
+    [
+        ({"cv": 3}, [400, 400, 400, 600]),
+        ({"cv": ShuffleSplit(1, test_size=0.25, random_state=0), "refit": False}, [450]),
+    ],
+)
+def test_each_model_is_fitted_once_for_each_split_and_once_on_all(parts, how, sizes):
+    (X, y), _ = parts
+    for frozen in (False, True):
+        if frozen and not how.get("refit", True):
+            continue
+        Counting.sizes = ()
+        predictor = LogisticRegression()
+        predictor = FrozenEstimator(predictor.fit(X, y)) if frozen else predictor
+        HybridRisk(predictor, probability=Counting(), regressor=Spy(), **how).fit(X, y)
+        assert sorted(Counting.sizes) == sizes
+
+
+def test_out_of_fold_probabilities_are_those_of_models_that_did_not_see_the_row(parts):
+    """A model that knows its training rows by heart would be sure of all of them."""
+    (X, y), _ = parts
+    forest = RandomForestClassifier(20, random_state=0)
+    hybrid = HybridRisk(LogisticRegression(), probability=forest, regressor=Spy(), random_state=0)
+    hybrid.fit(X, y)
+    n_classes = len(hybrid.classes_)
+    own = np.exp(hybrid.regressor_.X_[:, 1 : 1 + n_classes])
+    by_heart = hybrid.probabilities_[0].predict_proba(X)
+    right = np.arange(len(y)), np.searchsorted(hybrid.classes_, y)
+    assert own[right].mean() < by_heart[right].mean() - 0.05
+
+
+def test_it_mends_probabilities_that_are_too_sure(world):
+    """The plug-in is far off and biased; the hybrid, with the same probabilities, is neither."""
+    predictor = FrozenEstimator(LogisticRegression().fit(world.X[:700], world.y[:700]))
+    sure = FrozenEstimator(Sure(world).fit(world.X, world.y))
+    held = world.sample(4000, random_state=7)
+    fresh = world.sample(6000, random_state=8)
+    truth = world.risk(predictor, fresh.X, loss="log_loss")
+    settings = {"loss": "log_loss", "probability": sure}
+    hybrid = HybridRisk(predictor, **settings, random_state=0).fit(held.X, held.y)
+    plug_in = PlugInRisk(predictor, **settings).fit(held.X, held.y)
+    ours, theirs = (model.predict_risk(fresh.X) for model in (hybrid, plug_in))
+    assert risk_error(truth, ours) < 0.5 * risk_error(truth, theirs)
+    assert abs(ours.mean() / truth.mean() - 1) < 0.06
+    assert abs(theirs.mean() / truth.mean() - 1) > 0.1
+
+
+def test_several_models_are_no_worse_than_the_best_of_them(world):
+    predictor = FrozenEstimator(LogisticRegression().fit(world.X[:700], world.y[:700]))
+    good = FrozenEstimator(Sure(world, power=1.0).fit(world.X, world.y))
+    bad = FrozenEstimator(Sure(world, power=0.2).fit(world.X, world.y))
+    held, fresh = world.sample(4000, random_state=7), world.sample(6000, random_state=8)
+    truth = world.risk(predictor, fresh.X, loss="log_loss")
+    errors = [
+        risk_error(
+            truth,
+            HybridRisk(predictor, loss="log_loss", probability=models, random_state=0)
+            .fit(held.X, held.y)
+            .predict_risk(fresh.X),
+        )
+        for models in ([good, bad], [bad])
+    ]
+    assert errors[0] < 1.5 * errors[1]
+    assert errors[0] < 0.1 * truth.var()
+
+
+def test_a_rule_is_fitted_on_out_of_fold_risks(parts):
+    (X, y), (X_new, y_new) = parts
+    frozen = FrozenEstimator(LogisticRegression().fit(X, y))
+    hybrid = HybridRisk(frozen, probability=GaussianNB(), regressor=Spy(), random_state=0)
+    model = Deferral(hybrid, cost=0.2).fit(X_new, y_new)
+    assert np.isfinite(model.risk_.oof_risk_).all()
+    np.testing.assert_allclose(model.risk_.oof_loss_, model.loss_values(X_new, y_new))
+    assert -model.score(X_new, y_new) <= 0.2
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: HybridRisk(LinearRegression()), "predictor must be a classifier"),
+        (lambda: HybridRisk(LogisticRegression(), probability=[]), "probability must be given"),
+        (
+            lambda: HybridRisk(None, loss="log_loss"),
+            "probability must be given",
+        ),
+        (
+            lambda: HybridRisk(LogisticRegression(), probability=[LinearSVC()]),
+            "LinearSVC has not",
+        ),
+        (
+            lambda: HybridRisk(LogisticRegression(), regressor=LogisticRegression()),
+            "regressor must be a regressor",
+        ),
+        (lambda: HybridRisk(LogisticRegression(), features="x"), "'features' parameter"),
+    ],
+)
+def test_bad_parts_are_named(parts, make, message):
+    (X, y), _ = parts
+    with pytest.raises(ValueError, match=message):
+        make().fit(X, y)
