@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import clone, is_classifier
+from sklearn.model_selection import KFold
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import _check_method_params
 
@@ -27,19 +28,23 @@ from condrisk.risk._crossfit import (
     rows_of,
     seeded,
 )
-from condrisk.risk._loss_regressor import LossRegressor
+from condrisk.risk._pool import fit_pool, log_opinions
 from condrisk.risk._predictor import Routed
-from condrisk.risk._routing import routing_enabled
 
 
 class HybridRisk(BaseRisk):
-    """Conditional risk of a classifier: plug-in risks, corrected by the losses that came true.
+    """Conditional risk of a classifier: many opinions pooled, then corrected by realised losses.
 
     A plug-in risk Σₖ ℓ(f(x), k) pₖ(x) is as good as its p, and a small error of p times a huge
-    loss is a large error of the risk. Here the realised losses are regressed on the plug-in risk
-    of each of several probability models, on their class probabilities and on the predictor's
-    response, all of them on rows that no model was fitted on. So the risk itself is calibrated,
-    and models that disagree inform it.
+    loss is a large error of the risk. Two things are learnt here on rows that no model was fitted
+    on, and both have few parameters, so that few such rows will do:
+
+    1. one p out of many: softmax(Σⱼ wⱼ log pⱼ + b) over the probability models and the predictor
+       itself, with the least log loss. It is temperature scaling for several models at once.
+    2. the risk itself: the plug-in risk of that p, times what makes it right on average. With a
+       `regressor`, realised losses are regressed on plug-in risks and log-probabilities instead.
+
+    How to give the rows:
 
     * With a frozen predictor and frozen probability models, `fit` takes rows that none of them
       was fitted on.
@@ -57,7 +62,8 @@ class HybridRisk(BaseRisk):
         The models that estimate class probabilities; frozen ones are used as they are. None is a
         clone of the predictor.
     regressor : regressor or None, default=None
-        What learns the losses from all that. None is `LossRegressor`.
+        What learns the losses from the pooled plug-in risk, the plug-in risk and log-probabilities
+        of each model, and the predictor's response. None: the pooled risk times a number.
     features : {"plug-in", "plug-in+x"}, default="plug-in"
         Whether the regressor also sees the row itself.
     clip : bool, default=True
@@ -78,7 +84,11 @@ class HybridRisk(BaseRisk):
         The fitted predictor.
     probabilities_ : list of estimators
         The fitted probability models.
-    regressor_ : estimator
+    pool_ : Pool
+        The weight of each model, the predictor's last, and the shift of each class.
+    scale_ : float
+        What the pooled plug-in risk is multiplied by.
+    regressor_ : estimator or None
         The fitted regressor of losses.
     loss_ : Loss
         The loss.
@@ -160,18 +170,63 @@ class HybridRisk(BaseRisk):
         answers = held_out.answers[0]
         self._check_loss_size(len(self._labels))
         loss = self._losses(y[held_out.rows], answers[self.loss_.response])
-        inputs = self._inputs(rows_of(X, held_out.rows), answers, opinions)
-        params = _check_method_params(X, routed["regressor"], indices=held_out.rows)
-        regressor = seeded(self._regressor(), self.random_state)
-        self.regressor_ = clone(regressor).fit(inputs, loss, **params)
+        weight = None if sample_weight is None else sample_weight[held_out.rows]
+        logs = log_opinions([*opinions, *self._own_opinion(answers)])
+        codes = encode(y[held_out.rows], self._labels)
+        self.pool_ = fit_pool(logs, codes, weight)
+        parts = self._parts_to_judge(held_out)
+        pooled = np.empty(len(loss))
+        for others, mine in parts:
+            own = None if weight is None else weight[others]
+            proba = fit_pool(logs[others], codes[others], own)(logs[mine])
+            pooled[mine] = self._plug_in(_rows(answers, mine), proba)
         self._remember(held_out, loss, n_rows=len(y))
+        risk = self._fit_map(X, loss, pooled, held_out, opinions, parts, weight, routed)
         if held_out.n_splits > 1:
-            parts = [(held_out.others(k), held_out.of(k)) for k in held_out.splits]
-            jobs = [Job(regressor, params, ("predict",))]
-            folds = cross_fit(jobs, inputs, loss, parts, classes=None, n_jobs=self.n_jobs)
-            risk = self._clipped(folds.answers[0]["predict"])
-            self.oof_risk_ = mean_by_row(risk, held_out.rows, len(y))
+            self.oof_risk_ = mean_by_row(self._clipped(risk), held_out.rows, len(y))
             self.oof_loss_ = mean_by_row(loss, held_out.rows, len(y))
+
+    def _parts_to_judge(self, held_out: HeldOut) -> list[tuple[Any, Any]]:
+        """Return what to learn from and what to judge: the splits, or folds of the rows."""
+        if held_out.n_splits > 1:
+            return [(held_out.others(k), held_out.of(k)) for k in held_out.splits]
+        n_folds = min(5, len(held_out.rows))
+        if n_folds < 2:
+            return [(np.arange(len(held_out.rows)),) * 2]
+        folds = KFold(n_folds, shuffle=True, random_state=0)
+        return list(folds.split(held_out.rows))
+
+    def _fit_map(
+        self,
+        X: Any,
+        loss: NDArray[np.float64],
+        pooled: NDArray[np.float64],
+        held_out: HeldOut,
+        opinions: list[NDArray[np.float64]],
+        parts: list[tuple[Any, Any]],
+        weight: NDArray[Any] | None,
+        routed: Routed,
+    ) -> NDArray[np.float64]:
+        """Learn the way from pooled risk to loss; return out-of-fold risks."""
+        self.scale_ = _ratio(loss, pooled, weight)
+        self.regressor_ = None
+        risk = np.empty(len(loss))
+        if self.regressor is None:
+            for others, mine in parts:
+                own = None if weight is None else weight[others]
+                risk[mine] = pooled[mine] * _ratio(loss[others], pooled[others], own)
+            return risk
+        inputs = self._inputs(
+            rows_of(X, held_out.rows), held_out.answers[0], opinions, self.scale_ * pooled
+        )
+        params = _check_method_params(X, routed["regressor"], indices=held_out.rows)
+        regressor = seeded(self.regressor, self.random_state)
+        self.regressor_ = clone(regressor).fit(inputs, loss, **params)
+        if held_out.n_splits == 1:
+            return pooled  # nobody asks for it
+        jobs = [Job(regressor, params, ("predict",))]
+        folds = cross_fit(jobs, inputs, loss, parts, classes=None, n_jobs=self.n_jobs)
+        return folds.answers[0]["predict"]
 
     def _opinions(
         self, X: Any, y: NDArray[Any], prediction: Any, routed: Routed
@@ -259,18 +314,32 @@ class HybridRisk(BaseRisk):
 
     # -- inputs of the regressor ---------------------------------------------------------------
 
-    def _inputs(
-        self, X: Any, answers: dict[str, NDArray[Any]], opinions: list[NDArray[np.float64]]
-    ) -> Any:
-        """Return plug-in risks, log-probabilities and the predictor's response, a row for each."""
+    def _plug_in(
+        self, answers: dict[str, NDArray[Any]], proba: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         assert isinstance(self.loss_, ClassLoss)
         response = answers[self.loss_.response]
         if response.ndim == 2:
             response = self._aligned(response, self.classes_)
-        columns = []
+        return self.loss_.expected(response, proba, classes=self._labels)
+
+    def _own_opinion(self, answers: dict[str, NDArray[Any]]) -> list[NDArray[np.float64]]:
+        """Return the predictor's own probabilities, if it has such."""
+        values = answers[self._view()]
+        return [self._aligned(values, self.classes_)] if values.ndim == 2 else []
+
+    def _inputs(
+        self,
+        X: Any,
+        answers: dict[str, NDArray[Any]],
+        opinions: list[NDArray[np.float64]],
+        pooled: NDArray[np.float64],
+    ) -> Any:
+        """Return pooled and single plug-in risks, log-probabilities, the predictor's response."""
+        columns = [pooled[:, None]]
         for proba in opinions:
-            risk = self.loss_.expected(response, proba, classes=self._labels)
-            columns += [risk[:, None], np.log(np.maximum(proba, LOG_LOSS_FLOOR))]
+            logs = np.log(np.maximum(proba, LOG_LOSS_FLOOR))
+            columns += [self._plug_in(answers, proba)[:, None], logs]
         columns.append(self._own_view(answers))
         inputs = np.hstack(columns)
         if self.features == "plug-in":
@@ -293,7 +362,11 @@ class HybridRisk(BaseRisk):
             for model in self.probabilities_
         ]
         known = {name: answers.get(name) for name in self._responses()}
-        return self._clipped(self.regressor_.predict(self._inputs(X, known, opinions)))
+        logs = log_opinions([*opinions, *self._own_opinion(known)])
+        pooled = self.scale_ * self._plug_in(known, self.pool_(logs))
+        if self.regressor_ is None:
+            return self._clipped(pooled)
+        return self._clipped(self.regressor_.predict(self._inputs(X, known, opinions, pooled)))
 
     def _clipped(self, risk: Any) -> NDArray[np.float64]:
         risk = np.asarray(risk, dtype=np.float64).ravel()
@@ -349,15 +422,7 @@ class HybridRisk(BaseRisk):
     def _parts(self) -> dict[str, Any]:
         models = zip(self._names(), self._models(), strict=False)
         parts = {name: model for name, model in models if not is_frozen(model)}
-        return parts | {"regressor": self._regressor()}
-
-    def _regressor(self) -> Any:
-        if self.regressor is not None:
-            return self.regressor
-        default = LossRegressor()
-        if routing_enabled():
-            default.set_fit_request(sample_weight=True)
-        return default
+        return parts if self.regressor is None else parts | {"regressor": self.regressor}
 
     def _check_parts(self) -> None:
         models = self._models()
@@ -376,3 +441,15 @@ class HybridRisk(BaseRisk):
                 f"regressor must be a regressor, since losses are numbers; "
                 f"got the classifier {type(self.regressor).__name__}."
             )
+
+
+def _rows(answers: dict[str, NDArray[Any]], index: NDArray[np.intp]) -> dict[str, NDArray[Any]]:
+    return {name: values[index] for name, values in answers.items()}
+
+
+def _ratio(
+    loss: NDArray[np.float64], risk: NDArray[np.float64], weight: NDArray[Any] | None
+) -> float:
+    """Return what the risk has to be multiplied by to be right on average."""
+    total = float(np.average(risk, weights=weight))
+    return float(np.average(loss, weights=weight)) / total if total > 0 else 1.0
