@@ -119,7 +119,73 @@ def rwr(
     except KeyboardInterrupt:
         errors.print(f"Stopped. What is finished is in {folder}; the same command goes on.")
         raise typer.Exit(130) from None
-    _show(console, records, folder, written)
+    from condrisk.reproduce.rwr._tables import all_tables
+
+    # The tables of the text come last, where they are seen.
+    tables = sorted(all_tables(records), key=lambda table: table.name in _OF_THE_TEXT)
+    _show(console, tables, len(records), folder, written)
+
+
+@app.command()
+def cifar10(
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from 0 on.")] = 5,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="One epoch on few images: does everything run?")
+    ] = False,
+    device: Annotated[
+        str, typer.Option(help='Where to train: "cuda", "cpu", or a GPU if there is one.')
+    ] = "auto",
+    weights: Annotated[
+        str,
+        typer.Option(help='A file of ImageNet weights for EfficientNet-Lite0, or "imagenet".'),
+    ] = "imagenet",
+    data_home: Annotated[
+        Path | None,
+        typer.Option(
+            help="The folder that has cifar10/. Default: $CONDRISK_DATA_HOME, or the user's cache."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="The folder of records and tables. Default: condrisk-cifar10."
+        ),
+    ] = None,
+) -> None:
+    """Classification and learning to defer on CIFAR-10: the paper's Tables 1, 2 and 6.
+
+    One seed takes two minutes on a large GPU, and most of a day on a CPU. Stopped at any moment,
+    it goes on from the last finished seed when it is called again.
+    """
+    console, errors = Console(), Console(stderr=True)
+    folder = output or Path("condrisk-cifar10-quick" if quick else "condrisk-cifar10")
+    try:
+        from condrisk.reproduce.cifar10 import Cifar10Config, run_cifar10
+        from condrisk.reproduce.cifar10._report import write_report
+
+        with _progress(console) as progress:
+            bar = progress.add_task("starting", total=None)
+            records = run_cifar10(
+                folder,
+                seeds=range(seeds),
+                config=Cifar10Config(quick=quick),
+                device=device,
+                weights=weights,
+                data_home=data_home,
+                tell=lambda what: progress.update(bar, description=what),
+                warn=lambda text: errors.print(f"[yellow]Note:[/] {escape(text)}", highlight=False),
+            )
+            progress.update(bar, description="writing tables")
+            written = write_report(records, folder / "report")
+    except (ValueError, OSError, ImportError) as error:
+        errors.print(f"[bold red]Error:[/] {escape(str(error))}", highlight=False)
+        raise typer.Exit(2) from None
+    except KeyboardInterrupt:
+        errors.print(f"Stopped. What is finished is in {folder}; the same command goes on.")
+        raise typer.Exit(130) from None
+    from condrisk.reproduce.cifar10._tables import all_tables
+
+    _show(console, all_tables(records), len(records), folder, written)
 
 
 def _import_file(path: Path) -> None:
@@ -145,15 +211,15 @@ def _progress(console: Console) -> Progress:
     )
 
 
-def _show(console: Console, records: list[Any], folder: Path, written: list[Path]) -> None:
+def _show(
+    console: Console, tables: list[Any], n_records: int, folder: Path, written: list[Path]
+) -> None:
     from condrisk.reproduce._render import to_terminal
-    from condrisk.reproduce.rwr._tables import all_tables
 
-    # The tables of the text come last, where they are seen.
-    for table in sorted(all_tables(records), key=lambda table: table.name in _OF_THE_TEXT):
+    for table in tables:
         console.print(to_terminal(table))
         console.print()
-    console.print(f"{len(records)} records in {folder / 'records.jsonl'}", highlight=False)
+    console.print(f"{n_records} records in {folder / 'records.jsonl'}", highlight=False)
     console.print(
         f"{len(written)} files in {written[0].parent}: tables as .md, .tex and .png, figures, "
         "and claims.md, which holds the paper's claims against them.",

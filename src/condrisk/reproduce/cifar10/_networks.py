@@ -31,7 +31,7 @@ CLASSIFIERS: dict[str, dict[str, Any]] = {
         "epochs": 80,
         "batch_size": 512,
         "learning_rate": 3e-3,
-        "weight_decay": 0.05,
+        "weight_decay": 0.2,
         "cutout": 12,
     },
 }
