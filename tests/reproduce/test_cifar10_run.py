@@ -76,6 +76,9 @@ def test_figures_of_a_record(finished):
             for price, figures in record["costs"].items():
                 assert figures["oracle"] <= figures["loss"] + 1e-12
                 assert figures["oracle"] <= float(price)
+            assert ("temperature" in record) == method.endswith(", scaled")
+            assert 0 <= record["share_above"] <= 1
+        assert len(by_key[predictor, "Hybrid"]["weights"]) == len(PROBABILITIES) + 1
         assert by_key[predictor, "constant"]["n_train"] < by_key[predictor, "g CNN"]["n_train"]
 
 

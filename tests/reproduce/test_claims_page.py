@@ -7,12 +7,12 @@ import pytest
 from fake_records import ALL_METHODS, fake_records, with_rows
 from scipy import stats
 
+from condrisk.reproduce._page import FAILS, HOLDS, PARTLY, Part, grade, spearman, verdict
 from condrisk.reproduce.rwr._paper import COSTS, MODELS, SETS
 from condrisk.reproduce.rwr._study import Study
 from condrisk.reproduce.rwr.claims import claims_page
 from condrisk.reproduce.rwr.claims._benchmarks import CLAIMED, tally
-from condrisk.reproduce.rwr.claims._calibration import profile_figures, spearman
-from condrisk.reproduce.rwr.claims._common import FAILS, HOLDS, PARTLY, Part, grade, verdict
+from condrisk.reproduce.rwr.claims._calibration import profile_figures
 
 ALL_SETS = (*SETS, "wine-quality", "parkinsons-by-patient")
 TITLES = [

@@ -178,9 +178,21 @@ def judge_methods(
                 "n_train": len(rows.y),
                 "n_test": len(parts.test.y),
                 **risk_figures(loss, decision.risk),
+                "share_above": float((decision.risk > loss).mean()),
+                **_learnt(model.risk_),
                 "costs": prices,
                 "seconds": {"fit": fitting, "predict": predicting},
             }
+
+
+def _learnt(risk: Any) -> Record:
+    """Return the few numbers that a method has learnt from held-out images."""
+    if isinstance(risk, HybridRisk):
+        return {"weights": risk.pool_.weights.tolist(), "scale": risk.scale_}
+    if getattr(risk, "calibrator_", None) is not None:
+        [scaling] = risk.calibrator_.calibrated_classifiers_[0].calibrators
+        return {"temperature": 1 / float(scaling.beta_)}
+    return {}
 
 
 def _methods(

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from condrisk.reproduce._summary import Summary
-from condrisk.reproduce.cifar10._cells import spread
-from condrisk.reproduce.cifar10._paper import COSTS, paper_value
-from condrisk.reproduce.cifar10._study import Paired, Study, paired
-from condrisk.reproduce.rwr.claims._common import (
+from condrisk.reproduce._page import (
     FAILS,
     HALF,
     HOLDS,
@@ -20,6 +16,10 @@ from condrisk.reproduce.rwr.claims._common import (
     section,
     verdict,
 )
+from condrisk.reproduce._summary import Summary
+from condrisk.reproduce.cifar10._cells import spread
+from condrisk.reproduce.cifar10._paper import COSTS, paper_value
+from condrisk.reproduce.cifar10._study import Paired, Study, paired
 
 REFUTED, OPEN = "is refuted", "cannot be told from one seed"
 # What is compared: as it is called, in the records, and at which cost.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from condrisk.reproduce._page import spearman
 from condrisk.reproduce._summary import Summary, mean_and_se
 from condrisk.reproduce.cifar10._paper import COSTS, NETWORKS, PAPER_NETWORKS, PREDICTORS
 from condrisk.reproduce.cifar10._study import PROBABILITIES, Study, paired, paired_values
@@ -20,7 +21,6 @@ from condrisk.reproduce.cifar10.claims._common import (
     printed_sentence,
     section,
 )
-from condrisk.reproduce.rwr.claims._calibration import spearman
 
 _ALL = (*ERRORS, *LOSSES)
 _FEWEST = 3  # fewer methods have no rank correlation worth the name

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from condrisk.reproduce._page import HALF, MOST, markdown_table, section
 from condrisk.reproduce.rwr._figure import figure_record
 from condrisk.reproduce.rwr._study import Record, Study, agreement
 from condrisk.reproduce.rwr.claims._benchmarks import counts, outperforms
 from condrisk.reproduce.rwr.claims._calibration import calibration_helps, figure_claim
-from condrisk.reproduce.rwr.claims._common import HALF, MOST, Run, markdown_table, section
+from condrisk.reproduce.rwr.claims._common import Run
 from condrisk.reproduce.rwr.claims._flaws import without_flaws
 from condrisk.reproduce.rwr.claims._roles import strong_and_weak
 from condrisk.reproduce.rwr.claims._trivial import against_trivial

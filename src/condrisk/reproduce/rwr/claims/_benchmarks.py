@@ -7,18 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from condrisk.reproduce._page import HALF, Part, markdown_table, section, verdict_sentence
 from condrisk.reproduce._render import escape_markdown
 from condrisk.reproduce._summary import paired_difference
 from condrisk.reproduce.rwr._paper import COSTS, SETS, source_value
 from condrisk.reproduce.rwr._study import Study
-from condrisk.reproduce.rwr.claims._common import (
-    HALF,
-    Part,
-    Run,
-    markdown_table,
-    section,
-    verdict_sentence,
-)
+from condrisk.reproduce.rwr.claims._common import Run
 
 # (method, rival): in how many of 32 settings the paper says that it matches or surpasses it.
 CLAIMED = {

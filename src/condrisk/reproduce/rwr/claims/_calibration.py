@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy.stats import rankdata
 
-from condrisk.reproduce.rwr._paper import COSTS, MODELS, SETS
-from condrisk.reproduce.rwr._study import Study
-from condrisk.reproduce.rwr.claims._common import (
+from condrisk.reproduce._page import (
     Part,
-    Run,
     grade,
     markdown_table,
     number,
     section,
+    spearman,
     verdict_sentence,
 )
+from condrisk.reproduce.rwr._paper import COSTS, MODELS, SETS
+from condrisk.reproduce.rwr._study import Study
+from condrisk.reproduce.rwr.claims._common import Run
 
 
 def calibration_helps(runs: Sequence[Run]) -> str:
@@ -66,26 +66,6 @@ def _correlations(study: Study, quantity: str) -> dict[str, dict[str, float]]:
             if values:
                 table.setdefault(name, {})[model] = float(np.mean(values))
     return table
-
-
-def spearman(a: Sequence[float | None], b: Sequence[float | None]) -> float | None:
-    """Return the rank correlation, or None if a value is missing or one side is constant.
-
-    Examples
-    --------
-    >>> from condrisk.reproduce.rwr.claims._calibration import spearman
-    >>> spearman([1.0, 2.0, 3.0], [1.0, 3.0, 2.0])
-    0.5
-    >>> spearman([1.0, 2.0, 3.0], [0.2, 0.2, 0.2]) is None
-    True
-    """
-    if None in a or None in b:
-        return None
-    # Ten digits: losses that are equal but for the rounding of float64 are tied.
-    ranks = [rankdata([float(f"{value:.10g}") for value in side]) for side in (a, b)]
-    if min(np.ptp(side) for side in ranks) == 0:
-        return None
-    return float(np.corrcoef(*ranks)[0, 1])
 
 
 def figure_claim(runs: Sequence[Run]) -> str:

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from condrisk.reproduce._page import Part, markdown_table, number, section, verdict_sentence
 from condrisk.reproduce._render import escape_markdown
 from condrisk.reproduce.rwr._paper import COSTS
 from condrisk.reproduce.rwr._study import Study
 from condrisk.reproduce.rwr.claims._benchmarks import RIVALS, tally
-from condrisk.reproduce.rwr.claims._common import (
-    Part,
-    Run,
-    markdown_table,
-    number,
-    section,
-    verdict_sentence,
-)
+from condrisk.reproduce.rwr.claims._common import Run
 from condrisk.reproduce.rwr.claims._trivial import RF_PAIRS
 
 # The set of the paper, and the same without its flaw.

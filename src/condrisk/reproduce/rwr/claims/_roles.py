@@ -7,16 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import rankdata
 
+from condrisk.reproduce._page import Part, markdown_table, number, section, verdict_sentence
 from condrisk.reproduce.rwr._paper import MODELS, SETS
 from condrisk.reproduce.rwr._study import Study
-from condrisk.reproduce.rwr.claims._common import (
-    Part,
-    Run,
-    markdown_table,
-    number,
-    section,
-    verdict_sentence,
-)
+from condrisk.reproduce.rwr.claims._common import Run
 
 # Where, the paper says, one value of the target dominates and LR does well.
 EXCEPTIONS = ("solar", "forest")

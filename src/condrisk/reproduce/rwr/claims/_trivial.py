@@ -7,16 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from condrisk.reproduce._page import HALF, Part, markdown_table, section, verdict_sentence
 from condrisk.reproduce.rwr._paper import COSTS, MODELS, PAIRS, SETS, source_value
 from condrisk.reproduce.rwr._study import Study
-from condrisk.reproduce.rwr.claims._common import (
-    HALF,
-    Part,
-    Run,
-    markdown_table,
-    section,
-    verdict_sentence,
-)
+from condrisk.reproduce.rwr.claims._common import Run
 
 RF_PAIRS = tuple(f"{model}+RF" for model in MODELS)
 
