@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from condrisk.reproduce import read_records
+from condrisk.reproduce._page import markdown_table
 from condrisk.reproduce._records import write_whole
 from condrisk.reproduce._render import to_markdown
 from condrisk.reproduce.rwr._figure import draw_calibration_against_deferral, draw_profile
@@ -115,7 +116,9 @@ def agreement_table(runs: dict[str, list[Any]]) -> str:
         "parkinsons lacks the patient number, so there agreement says how far the paper's figures "
         "carry."
     )
-    return markdown(["cells that agree", *(RUNS[name] for name in runs)], rows) + "\n\n" + note
+    return (
+        markdown_table(["cells that agree", *(RUNS[name] for name in runs)], rows) + "\n\n" + note
+    )
 
 
 def comparison_text(runs: dict[str, list[Any]]) -> str:
@@ -136,7 +139,7 @@ def comparison_text(runs: dict[str, list[Any]]) -> str:
         for quantity, counts in found.items()
     ]
     head = ["", "within one standard error", "larger / smaller / equal", "p of the sign test"]
-    return "\n".join([*lines, markdown(head, rows)])
+    return "\n".join([*lines, markdown_table(head, rows)])
 
 
 def times_table(runs: dict[str, list[Any]]) -> str:
@@ -154,7 +157,7 @@ def times_table(runs: dict[str, list[Any]]) -> str:
         "was busy with other things as well, so that these are upper bounds, and only shares "
         "within a column can be compared:"
     )
-    return title + "\n\n" + markdown(["model", *(RUNS[name] for name in runs)], rows)
+    return title + "\n\n" + markdown_table(["model", *(RUNS[name] for name in runs)], rows)
 
 
 def model_seconds(record: dict[str, Any]) -> dict[str, float]:
@@ -203,7 +206,7 @@ def speed_text() -> str:
             f"({line['baseline_s']:.0f} s; `python -m benchmarks rwr`, "
             f"`results/benchmarks.json`). Where the time goes:",
             "",
-            markdown(["part", "share"], rows),
+            markdown_table(["part", "share"], rows),
             "",
             f"What is the floor? Four networks (64, 64) for 800 epochs on 307 rows take "
             f"{nets:.2f} s, of which the products of matrices alone are {products:.2f} s; a forest "
@@ -212,12 +215,6 @@ def speed_text() -> str:
             f"and nothing in the forests.",
         ]
     )
-
-
-def markdown(head: list[str], rows: list[list[str]]) -> str:
-    """Return a Markdown table, numbers to the right."""
-    rule = ["---", *("---:" for _ in head[1:])]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, rule, *rows])
 
 
 def draw(records: list[Any]) -> None:

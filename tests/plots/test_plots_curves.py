@@ -234,6 +234,7 @@ def test_degenerate_rows_can_be_drawn(display, loss, risk):
     drawn.figure_.canvas.draw()
     display.from_predictions(loss, risk, ax=drawn.ax_)
     drawn.figure_.canvas.draw()
+    assert np.isfinite([drawn.ax_.get_xlim(), drawn.ax_.get_ylim()]).all()
 
 
 @pytest.mark.parametrize("style", ["default", "dark_background"])

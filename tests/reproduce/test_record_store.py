@@ -76,7 +76,7 @@ def test_a_corrupt_file_is_named_and_set_aside(tmp_path, where, how):
     path = tmp_path / where
     path.write_bytes(how(path.read_bytes()))
     raw = path.read_bytes()
-    units = store.load()
+    units = store.load({"study": "rwr"})
     assert len(told) == 1
     assert str(path) in told[0]
     aside = path.with_name(path.name + ".corrupt-1")
@@ -84,7 +84,7 @@ def test_a_corrupt_file_is_named_and_set_aside(tmp_path, where, how):
     assert aside.read_bytes() == raw
     assert not path.exists()
     assert len(units) == 1  # what is intact is kept, and on disk
-    assert Store(tmp_path, warn=told.append).load() == units
+    assert Store(tmp_path, warn=told.append).load({"study": "rwr"}) == units
     assert len(told) == 1
 
 

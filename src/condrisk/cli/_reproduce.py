@@ -154,8 +154,8 @@ def cifar10(
 ) -> None:
     """Classification and learning to defer on CIFAR-10: the paper's Tables 1, 2 and 6.
 
-    One seed takes two minutes on a large GPU, and most of a day on a CPU. Stopped at any moment,
-    it goes on from the last finished seed when it is called again.
+    One seed takes minutes on a large GPU and far too long on a CPU. Stopped at any moment, it goes
+    on from the last finished seed when it is called again.
     """
     console, errors = Console(), Console(stderr=True)
     folder = output or Path("condrisk-cifar10-quick" if quick else "condrisk-cifar10")

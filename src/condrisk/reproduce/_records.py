@@ -137,8 +137,11 @@ class Store:
         self.path = folder / "records.jsonl"
         self.units_folder.mkdir(parents=True, exist_ok=True)
 
-    def load(self) -> dict[Key, Unit]:
-        """Return the intact units; a file with others is named, and set aside."""
+    def load(self, config: dict[str, Any]) -> dict[Key, Unit]:
+        """Return the intact units, which must be of this configuration.
+
+        A file that has others than intact ones is named, and set aside.
+        """
         found: dict[Key, Unit] = {}
         for path in [self.path, *sorted(self.units_folder.glob("*.jsonl"))]:
             if not path.exists():
@@ -151,6 +154,12 @@ class Store:
                     save_unit(unit, self.units_folder)
                 aside = _set_aside(path)
                 self.warn(f"{path} is corrupt ({'; '.join(problems)}): set aside as {aside.name}.")
+        for unit in found.values():
+            if unit.config != config:
+                raise ValueError(
+                    f"folder {str(self.folder)!r} has records of another configuration, "
+                    f"{unit.config}: choose another folder, or run it under that one."
+                )
         return found
 
     def finish(self, units: Iterable[Unit]) -> None:

@@ -11,6 +11,7 @@ from sklearn.base import (
     BaseEstimator,
     MetaEstimatorMixin,
     _fit_context,
+    is_classifier,
 )
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.utils import _safe_indexing, get_tags
@@ -47,6 +48,15 @@ def _weights(sample_weight: ArrayLike | None, X: Any) -> NDArray[Any] | None:
     return _check_sample_weight(sample_weight, X, ensure_non_negative=True)
 
 
+def check_regressor(regressor: Any) -> None:
+    """Refuse a classifier where losses are to be learnt; None stands for the default."""
+    if regressor is not None and is_classifier(regressor):
+        raise ValueError(
+            f"regressor must be a regressor, since losses are numbers; "
+            f"got the classifier {type(regressor).__name__}."
+        )
+
+
 class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the risk estimators: keeps the predictor's type and adds `predict_risk`."""
 
@@ -63,6 +73,7 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
     loss: Any
     cv: Any
     refit: bool
+    clip: bool
     n_jobs: int | None
     random_state: Any
 
@@ -270,6 +281,15 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
         given = None if prediction is None else _safe_indexing(np.asarray(prediction), rows)
         risk = self.predict_risk(rows_of(X, rows), prediction=given)
         return rows, self._calibration_loss, risk
+
+    def _clipped(self, risk: Any) -> NDArray[np.float64]:
+        """Return what a regressor of losses says, at least the least loss if `clip` is set."""
+        risk = np.asarray(risk, dtype=np.float64).ravel()
+        if not np.isfinite(risk).all():
+            raise ValueError(
+                "the regressor's estimate of the risk is NaN or infinite on some rows."
+            )
+        return np.maximum(risk, self.loss_.minimum) if self.clip else risk
 
     # -- scikit-learn -------------------------------------------------------------------------
 

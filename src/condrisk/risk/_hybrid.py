@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_method_params
 from condrisk._walk import is_frozen
 from condrisk.losses import LOG_LOSS_FLOOR, ClassLoss, encode
 from condrisk.risk._answers import Answers
-from condrisk.risk._base import BaseRisk
+from condrisk.risk._base import BaseRisk, check_regressor
 from condrisk.risk._crossfit import (
     HeldOut,
     Job,
@@ -277,14 +277,6 @@ class HybridRisk(OpinionatedRisk):
             return self._clipped(pooled)
         return self._clipped(self.regressor_.predict(self._inputs(X, known, opinions, pooled)))
 
-    def _clipped(self, risk: Any) -> NDArray[np.float64]:
-        risk = np.asarray(risk, dtype=np.float64).ravel()
-        if not np.isfinite(risk).all():
-            raise ValueError(
-                "the regressor's estimate of the risk is NaN or infinite on some rows."
-            )
-        return np.maximum(risk, self.loss_.minimum) if self.clip else risk
-
     # -- parts -------------------------------------------------------------------------------
 
     def _task(self) -> str:
@@ -312,11 +304,7 @@ class HybridRisk(OpinionatedRisk):
                 raise ValueError(
                     f"probability must have predict_proba; {type(model).__name__} has not."
                 )
-        if self.regressor is not None and is_classifier(self.regressor):
-            raise ValueError(
-                f"regressor must be a regressor, since losses are numbers; "
-                f"got the classifier {type(self.regressor).__name__}."
-            )
+        check_regressor(self.regressor)
 
 
 def _rows(answers: dict[str, NDArray[Any]], index: NDArray[np.intp]) -> dict[str, NDArray[Any]]:

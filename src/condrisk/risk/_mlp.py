@@ -223,8 +223,3 @@ class LockstepMLPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         alone.n_iter_, alone.loss_ = self.n_iter_[k : k + 1], self.loss_[k : k + 1]
         alone._one_target = True
         return alone
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.single_output = True
-        return tags

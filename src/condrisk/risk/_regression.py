@@ -6,12 +6,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import _check_method_params
 
 from condrisk.risk._answers import Answers
-from condrisk.risk._base import BaseRisk
+from condrisk.risk._base import BaseRisk, check_regressor
 from condrisk.risk._crossfit import HeldOut, Job, cross_fit, mean_by_row, rows_of, seeded
 from condrisk.risk._features import beside
 from condrisk.risk._loss_regressor import LossRegressor
@@ -144,11 +144,7 @@ class RegressionRisk(BaseRisk):
     def _check_parts(self) -> None:
         if self._risk_uses_response():
             self._check_response('features="x+response"', self._feature_response())
-        if self.regressor is not None and is_classifier(self.regressor):
-            raise ValueError(
-                f"regressor must be a regressor, since losses are numbers; "
-                f"got the classifier {type(self.regressor).__name__}."
-            )
+        check_regressor(self.regressor)
 
     def _fit(
         self,
@@ -222,11 +218,3 @@ class RegressionRisk(BaseRisk):
         if not self._risk_uses_response() or response is None:
             return X
         return beside(X, response, self._known_classes())
-
-    def _clipped(self, risk: Any) -> NDArray[np.float64]:
-        risk = np.asarray(risk, dtype=np.float64).ravel()
-        if not np.isfinite(risk).all():
-            raise ValueError(
-                "the regressor's estimate of the risk is NaN or infinite on some rows."
-            )
-        return np.maximum(risk, self.loss_.minimum) if self.clip else risk

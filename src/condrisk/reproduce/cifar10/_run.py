@@ -93,13 +93,7 @@ def run_cifar10(
     """
     config = Cifar10Config() if config is None else config
     store = Store(Path(folder), warn=warn)
-    units = store.load()
-    for unit in units.values():
-        if unit.config != config.to_dict():
-            raise ValueError(
-                f"folder {str(folder)!r} has records of another configuration: choose another "
-                f"folder, or run it under that one."
-            )
+    units = store.load(config.to_dict())
     networks = Networks(weights=weights, device=device, quick=config.quick)
     for seed in seeds:
         if all((name, seed) in units for name in SETS):

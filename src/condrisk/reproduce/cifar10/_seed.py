@@ -18,6 +18,7 @@ from condrisk import Deferral, HybridRisk, PlugInRisk, RegressionRisk
 from condrisk.datasets import CIFAR10
 from condrisk.losses import log_loss
 from condrisk.reproduce._figures import COSTS, price_figures, risk_figures
+from condrisk.reproduce._memory import Memory
 from condrisk.reproduce._records import Record
 from condrisk.reproduce.cifar10._networks import Networks
 
@@ -35,7 +36,7 @@ class Remembered(ClassifierMixin, BaseEstimator):
 
     def __init__(self, network: Any) -> None:
         self.network = network
-        self._answers: list[tuple[str, Any, Any]] = []
+        self._memory = Memory(network)
 
     def fit(self, X: Any, y: Any) -> Remembered:
         """Do nothing: it is trained."""
@@ -53,23 +54,15 @@ class Remembered(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Return class probabilities, at once if asked about these very images before."""
-        return self._ask("predict_proba", X)
+        return self._memory.ask("predict_proba", X)
 
     def embed(self, X: Any) -> NDArray[Any]:
         """Return embeddings, at once if asked about these very images before."""
-        return self._ask("embed", X)
+        return self._memory.ask("embed", X)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable label."""
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
-
-    def _ask(self, what: str, X: Any) -> Any:
-        for method, rows, answer in self._answers:
-            if method == what and rows is X:
-                return answer
-        answer = getattr(self.network, what)(X)
-        self._answers.append((what, X, answer))
-        return answer
 
     def __sklearn_is_fitted__(self) -> bool:
         return True

@@ -11,18 +11,8 @@ from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold
 
 from condrisk.datasets import load_uci
+from condrisk.reproduce.rwr._paper import SETS as PAPER_SETS
 
-# In the order of the paper's tables.
-PAPER_SETS = (
-    "concrete",
-    "wine",
-    "airfoil",
-    "energy",
-    "housing",
-    "solar",
-    "forest",
-    "parkinsons",
-)
 # The same data without a flaw: see `load_set`.
 VARIANTS = ("wine-quality", "parkinsons-by-patient")
 SETS = (*PAPER_SETS, *VARIANTS)

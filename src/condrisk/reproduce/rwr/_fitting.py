@@ -17,6 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 from condrisk._walk import is_frozen
 from condrisk.deferral import Deferral
 from condrisk.losses import get_loss
+from condrisk.reproduce._memory import Memory
 from condrisk.reproduce.rwr._methods import describe
 from condrisk.risk import LockstepMLPRegressor, RegressionRisk
 
@@ -26,7 +27,7 @@ class Remembered(RegressorMixin, BaseEstimator):
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
-        self._answers: list[tuple[Any, NDArray[np.float64]]] = []
+        self._memory = Memory(estimator)
 
     def fit(self, X: Any, y: Any) -> Remembered:
         """Do nothing: it is fitted."""
@@ -34,12 +35,7 @@ class Remembered(RegressorMixin, BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return the predictor's answers, at once if it was asked about these very rows before."""
-        for rows, answer in self._answers:
-            if rows is X:
-                return answer
-        answer = self.estimator.predict(X)
-        self._answers.append((X, answer))
-        return answer
+        return self._memory.ask("predict", X)
 
     def __sklearn_is_fitted__(self) -> bool:
         return True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from itertools import product
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -18,10 +17,10 @@ from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from condrisk.reproduce.rwr._paper import PAIRS
 from condrisk.risk import LockstepMLPRegressor, RegressionRisk
 
 SEED = 42
-MODELS = ("LR", "MLP", "MLP2", "RF")
 
 MLP = Literal["fast", "sklearn"]
 Factory = TypeVar("Factory", bound=Callable[[], Any])
@@ -122,7 +121,7 @@ def unregister_method(name: str) -> None:
 
 def pair_names() -> list[str]:
     """Return the names of the sixteen pairs, regressor first, in the order of the paper."""
-    return [f"{regressor}+{calibrator}" for regressor, calibrator in product(MODELS, MODELS)]
+    return list(PAIRS)
 
 
 def make_model(name: str, *, mlp: MLP) -> Any:

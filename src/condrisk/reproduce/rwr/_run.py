@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -120,8 +121,7 @@ def run_rwr(
         )
     estimators = {name: estimators[name] for name in chosen}
     store = Store(Path(folder), warn=warn)
-    units = store.load()
-    _check_config(units, config, store)
+    units = store.load(config.to_dict())
     tasks = list(_open_tasks(sets, estimators, units, config, data_home))
     total = sum(task.work for task in tasks)
     done = 0.0
@@ -146,15 +146,6 @@ def _check_choice(name: str, given: Sequence[str] | None, valid: tuple[str, ...]
     if isinstance(given, str) or unknown or not given:
         raise ValueError(f"{name} must be a list of some of {', '.join(valid)}; got {given!r}.")
     return [choice for choice in valid if choice in given]
-
-
-def _check_config(units: dict[Key, Unit], config: RwRConfig, store: Store) -> None:
-    for unit in units.values():
-        if unit.config != config.to_dict():
-            raise ValueError(
-                f"folder {str(store.folder)!r} has records of another configuration, "
-                f"{unit.config}: choose another folder, or run it under that one."
-            )
 
 
 def _in_order(key: Key) -> tuple[int, int]:
@@ -225,7 +216,7 @@ def _do(task: Task, folder: Path) -> Unit:
     groups = task.data.groups
     rows = Rows(task.data.X, task.data.y, groups)
     new: dict[str, Record] = {}
-    with _one_thread(), warnings.catch_warnings():
+    with _one_thread(task.methods), warnings.catch_warnings():
         # The paper's networks are stopped after 800 epochs, converged or not.
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", message="Got `batch_size` less than 1 or larger")
@@ -258,14 +249,15 @@ def _named(fits: Iterator[Fitted], task: Task) -> Iterator[Fitted]:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def _one_thread(methods: Iterable[str]) -> Iterator[None]:
     """Keep linear algebra to one thread: processes share the cores, and sums their order."""
     with threadpool_limits(1):
-        try:
-            import torch
-        except ImportError:
+        # Importing torch takes seconds, so only where a method will do it anyway.
+        if "torch" not in sys.modules and not any(name in NEED_TORCH for name in methods):
             yield
             return
+        import torch
+
         before = torch.get_num_threads()
         torch.set_num_threads(1)
         try:
