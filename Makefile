@@ -28,7 +28,7 @@ bench: .venv/installed-dev
 	$(ONE_THREAD) $(BIN)/python -m benchmarks
 
 docs: .venv/installed-dev
-	$(BIN)/python tools/build_docs.py
+	$(BIN)/python -m tools.build_docs
 	$(BIN)/python tools/update_readme.py
 
 clean:

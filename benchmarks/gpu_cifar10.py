@@ -5,7 +5,9 @@
 For each network of one seed: seconds of an epoch as we train it (images on the device, one CUDA
 graph a step, bfloat16) and as most people write it (batches of 128 from the host, one kernel at a
 time, single precision, the loss asked for in every step); the share of the time in which the GPU
-computes; and the time that the arithmetic alone would take at the device's peak. The record goes to
+computes; and the time that the arithmetic alone would take at the device's peak. Before that, two
+whole seeds of the study, the first in a fresh process, in which libraries still compile for new
+shapes, and what nvidia-smi says of the GPU meanwhile. The record goes to
 results/cifar10/speed.json.
 """
 
@@ -13,6 +15,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import signal
+import subprocess
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -26,6 +32,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from condrisk.datasets import load_cifar10
 from condrisk.reproduce._records import describe_machine, installed_versions, write_whole
 from condrisk.reproduce.cifar10._networks import CLASSIFIERS, REGRESSORS, Networks
+from condrisk.reproduce.cifar10._run import run_cifar10
 from condrisk.vision import create_model
 from condrisk.vision._images import Look, channel_statistics, crop_and_flip, show
 from condrisk.vision._network import to_device
@@ -105,10 +112,51 @@ def _ours(
             start = time.perf_counter()
             steps.epoch(table[0])
             watched = time.perf_counter() - start
-        kernels = sum(event.self_device_time_total for event in profiler.key_averages())
-        busy = kernels * 1e-6 / watched
+        busy = _covered(profiler.events()) * 1e-6 / watched
     steps.close()
     return seconds, busy
+
+
+def _covered(events: Any) -> float:
+    """Return the microseconds in which at least one kernel runs: some run side by side."""
+    spans = sorted(
+        (event.time_range.start, event.time_range.end)
+        for event in events
+        if event.device_type == torch.autograd.DeviceType.CUDA
+    )
+    total, until = 0.0, 0.0
+    for start, end in spans:
+        total += max(0.0, end - max(start, until))
+        until = max(until, end)
+    return total
+
+
+def whole_seeds(arguments: argparse.Namespace) -> list[dict[str, float]]:
+    """Return seconds and mean utilisation of two seeds of the study, from start to end."""
+    lines = []
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in (0, 1):
+            watch = subprocess.Popen(
+                "nvidia-smi --query-gpu=utilization.gpu --format=csv,noheader,nounits -lms 200",
+                shell=True,
+                stdout=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+            )
+            start = time.perf_counter()
+            run_cifar10(
+                Path(folder) / str(seed),
+                seeds=[seed],
+                device=arguments.device,
+                weights=arguments.weights,
+                data_home=arguments.data_home,
+            )
+            seconds = time.perf_counter() - start
+            os.killpg(watch.pid, signal.SIGTERM)
+            shares = [float(line) / 100 for line in watch.communicate()[0].split()]
+            lines.append({"seconds": seconds, "utilisation": float(np.mean(shares))})
+            print(json.dumps(lines[-1]), flush=True)
+    return lines
 
 
 def _plain(model: str, X: Any, y: Any, look: Look, device: torch.device) -> float:
@@ -148,10 +196,12 @@ def main() -> None:
     parser.add_argument("--data-home", type=Path)
     parser.add_argument("--output", type=Path, default=OUTPUT)
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--weights", default="imagenet")
     parser.add_argument("--images", type=int, default=30_000)
     arguments = parser.parse_args()
     data = load_cifar10(data_home=arguments.data_home)
     device = torch.device(arguments.device)
+    seeds = whole_seeds(arguments) if device.type == "cuda" else []
     images = np.asarray(data.images[: arguments.images])
     lines = run(images, data.labels[: arguments.images], device)
     record = {
@@ -159,6 +209,7 @@ def main() -> None:
         "machine": describe_machine(),
         "versions": installed_versions(),
         "peak": PEAK,
+        "whole_seeds": seeds,
         "networks": lines,
         "seed_s": {
             kind: sum(line[f"{kind}_s"] * line["epochs"] * line["times"] for line in lines)

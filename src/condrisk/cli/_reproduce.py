@@ -97,7 +97,7 @@ def rwr(
     try:
         for path in register or []:
             _import_file(path)
-        with _progress(console) as progress:
+        with make_progress(console) as progress:
             bar = progress.add_task("starting", total=None)
             records = run_rwr(
                 folder,
@@ -128,7 +128,8 @@ def rwr(
 
 @app.command()
 def cifar10(
-    seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from 0 on.")] = 5,
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 5,
+    first_seed: Annotated[int, typer.Option(min=0, help="The first of them.")] = 0,
     quick: Annotated[
         bool, typer.Option("--quick", help="One epoch on few images: does everything run?")
     ] = False,
@@ -163,11 +164,11 @@ def cifar10(
         from condrisk.reproduce.cifar10 import Cifar10Config, run_cifar10
         from condrisk.reproduce.cifar10._report import write_report
 
-        with _progress(console) as progress:
+        with make_progress(console) as progress:
             bar = progress.add_task("starting", total=None)
             records = run_cifar10(
                 folder,
-                seeds=range(seeds),
+                seeds=range(first_seed, first_seed + seeds),
                 config=Cifar10Config(quick=quick),
                 device=device,
                 weights=weights,
@@ -196,7 +197,8 @@ def _import_file(path: Path) -> None:
     spec.loader.exec_module(module_from_spec(spec))
 
 
-def _progress(console: Console) -> Progress:
+def make_progress(console: Console) -> Progress:
+    """Return the bar that long commands show, which is gone when they have ended."""
     return Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),

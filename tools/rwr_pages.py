@@ -1,0 +1,218 @@
+"""The pages of docs/rwr, from the records under results/rwr."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from condrisk.reproduce import read_records
+from condrisk.reproduce._page import markdown_table
+from condrisk.reproduce._render import to_markdown
+from condrisk.reproduce.rwr._figure import draw_calibration_against_deferral, draw_profile
+from condrisk.reproduce.rwr._study import agreement, compare
+from condrisk.reproduce.rwr._tables import all_tables
+from condrisk.reproduce.rwr.claims import claims_page
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "results" / "rwr"
+RUNS = {
+    "paper-sklearn": "The paper's folds, scikit-learn's networks",
+    "paper-fast": "The paper's folds, networks trained at once",
+    "embedded-fast": "The embedded folds, networks trained at once",
+}
+
+
+def load() -> dict[str, list[Any]]:
+    """Return the records of each run."""
+    return {name: read_records(RESULTS / name / "records.jsonl") for name in RUNS}
+
+
+def pages() -> dict[str, str]:
+    """Return the text of every page by its name."""
+    runs = load()
+    texts = {"README.md": overview(runs)}
+    texts["claims.md"] = claims_page(runs["paper-sklearn"], runs["embedded-fast"])
+    for name in ("paper-sklearn", "embedded-fast"):
+        texts[f"{name}.md"] = tables_page(RUNS[name], runs[name])
+    return texts
+
+
+def tables_page(title: str, records: list[Any]) -> str:
+    """Return every table of a run."""
+    return "\n".join([f"# {title}", "", *(to_markdown(t) + "\n" for t in all_tables(records))])
+
+
+def overview(runs: dict[str, list[Any]]) -> str:
+    """Return the first page: what was run, how well it agrees, what it took."""
+    return "\n".join(
+        [
+            "# Regression with rejection",
+            "",
+            "The study of the paper's section on regression with rejection, run by "
+            "`condrisk reproduce rwr`: 16 pairs of predictor and calibrator, the two benchmarks "
+            "and a sound version of one of them, on eight UCI sets with ten folds each, at four "
+            "prices of asking.",
+            "",
+            "- [What the paper claims, and what we find](claims.md)",
+            "- [All tables, on the paper's folds](paper-sklearn.md)",
+            "- [All tables, on the folds embedded in the package](embedded-fast.md)",
+            "",
+            "## How well it agrees with the paper",
+            "",
+            agreement_table(runs),
+            "",
+            comparison_text(runs),
+            "",
+            "## The figure",
+            "",
+            "Targets of the energy test rows of one fold, an MLP's predictions, and the root of "
+            "the risk that a forest estimates for them.",
+            "",
+            "![Targets, predictions and the root of the risk](profile.png)",
+            "",
+            "Error of the calibrator against deferral loss, for the 16 pairs on each set:",
+            "",
+            "![Calibrator error against deferral loss](calibration-against-deferral.png)",
+            "",
+            "## What it takes",
+            "",
+            times_table(runs),
+            "",
+            machine_text(),
+            "",
+            speed_text(),
+            "",
+            "Every figure here is written from the records under `results/` by `make docs`.",
+            "",
+        ]
+    )
+
+
+def agreement_table(runs: dict[str, list[Any]]) -> str:
+    """Return in how many cells each run agrees with the paper."""
+    counts = {name: agreement(records) for name, records in runs.items()}
+    rows = []
+    for what in counts["paper-sklearn"]:
+        cells = [counts[name][what] for name in runs]
+        rows.append([what, *(f"{c['agree']} of {c['cells']}" if c["cells"] else "" for c in cells)])
+    note = (
+        "Standard errors are ours, over ten folds; half a unit of the last printed digit is "
+        "allowed for rounding. The embedded folds are other splits of the same rows, and embedded "
+        "parkinsons lacks the patient number, so there agreement says how far the paper's figures "
+        "carry."
+    )
+    return (
+        markdown_table(["cells that agree", *(RUNS[name] for name in runs)], rows) + "\n\n" + note
+    )
+
+
+def comparison_text(runs: dict[str, list[Any]]) -> str:
+    """Return how the networks trained at once differ from scikit-learn's."""
+    found = compare(runs["paper-sklearn"], runs["paper-fast"])
+    lines = [
+        "The networks trained at once (`condrisk.risk.LockstepMLPRegressor`, in float32) against "
+        "scikit-learn's, on the paper's folds, over the cells of pairs that have a network:",
+        "",
+    ]
+    rows = [
+        [
+            {"risk_l1": "calibrator absolute error", "loss": "deferral loss"}[quantity],
+            f"{counts['within_one_se']} of {counts['cells']} ({counts['share']:.1%})",
+            f"{counts['larger']} / {counts['smaller']} / {counts['ties']}",
+            f"{counts['p']:.2f}",
+        ]
+        for quantity, counts in found.items()
+    ]
+    head = ["", "within one standard error", "larger / smaller / equal", "p of the sign test"]
+    return "\n".join([*lines, markdown_table(head, rows)])
+
+
+def times_table(runs: dict[str, list[Any]]) -> str:
+    """Return the processor time of each kind of model, each distinct model counted once."""
+    seconds: dict[str, dict[str, float]] = {name: defaultdict(float) for name in runs}
+    for name, records in runs.items():
+        for record in records:
+            for part, value in model_seconds(record).items():
+                seconds[name][part] += value
+    parts = sorted({part for times in seconds.values() for part in times})
+    rows = [[part, *(_minutes(seconds[name].get(part)) for name in runs)] for part in parts]
+    rows.append(["all", *(_minutes(sum(seconds[name].values())) for name in runs)])
+    title = (
+        "Minutes of work, all ten sets (the two variants of wine and parkinsons too). The machine "
+        "was busy with other things as well, so that these are upper bounds, and only shares "
+        "within a column can be compared:"
+    )
+    return title + "\n\n" + markdown_table(["model", *(RUNS[name] for name in runs)], rows)
+
+
+def model_seconds(record: dict[str, Any]) -> dict[str, float]:
+    """Return what a record's models took; a predictor counts where its first calibrator is."""
+    times, method = record["seconds"], record["method"]
+    predictor, _, calibrator = method.partition("+")
+    if method == "SelNet":
+        return {"SelNet": times["risk"], "predicting": times["predict"]}
+    found = {"predicting": times["predict"]}
+    found[f"{calibrator} calibrators"] = times["risk"]
+    if calibrator in ("LR", "kNNRej"):
+        found[f"{predictor} predictors"] = times["predictor"]
+    return found
+
+
+def _minutes(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds / 60:.1f}"
+
+
+def machine_text() -> str:
+    """Return on what the records were made."""
+    lines = []
+    for name in RUNS:
+        with open(RESULTS / name / "records.jsonl", encoding="utf-8") as file:
+            head = json.loads(file.readline())
+        versions = ", ".join(
+            f"{package} {version}" for package, version in head["versions"].items()
+        )
+        lines.append(f"- {RUNS[name]}: {head['machine']}; {versions}.")
+    return "\n".join(lines)
+
+
+def speed_text() -> str:
+    """Return the benchmark against the public code's way, and what is left."""
+    record = json.loads((ROOT / "results" / "benchmarks.json").read_text(encoding="utf-8"))
+    [line] = record["results"]["rwr"]
+    profile = sorted(line["profile"].items(), key=lambda item: -item[1])
+    floor = line["floor"]
+    rows = [[name, f"{share:.0%}"] for name, share in profile]
+    nets, products, forest = (floor[name] for name in floor)
+    return "\n".join(
+        [
+            f"On energy and housing the 16 pairs at four prices take {line['ours_s']:.0f} s on two "
+            f"cores, {line['faster']:.0f} times less than fitting each pair anew for each price "
+            f"with scikit-learn in one process, which is what the public code does "
+            f"({line['baseline_s']:.0f} s; `python -m benchmarks rwr`, "
+            f"`results/benchmarks.json`). Where the time goes:",
+            "",
+            markdown_table(["part", "share"], rows),
+            "",
+            f"What is the floor? Four networks (64, 64) for 800 epochs on 307 rows take "
+            f"{nets:.2f} s, of which the products of matrices alone are {products:.2f} s; a forest "
+            f"takes {forest:.2f} s, all of it in scikit-learn's trees. So with the same models "
+            f"and the same steps no more than {nets / products:.1f} times is left in the networks, "
+            f"and nothing in the forests.",
+        ]
+    )
+
+
+def draw(folder: Path) -> None:
+    """Draw the two figures of the overview."""
+    from condrisk.plots._common import save_figure
+
+    records = read_records(RESULTS / "paper-sklearn" / "records.jsonl")
+    for name, drawer in (
+        ("profile", draw_profile),
+        ("calibration-against-deferral", draw_calibration_against_deferral),
+    ):
+        figure = drawer(records)
+        if figure is not None:
+            save_figure(figure, folder / f"{name}.png")
