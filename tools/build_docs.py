@@ -10,6 +10,7 @@ The records come from
     condrisk reproduce rwr -o results/rwr/embedded-fast
     condrisk reproduce cifar10 --seeds 10 --first-seed 3 -o results/cifar10
     python -m benchmarks.gpu_cifar10
+    condrisk reproduce theory -o results/theory
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ import sys
 from pathlib import Path
 
 from condrisk.reproduce._records import write_whole
-from tools import cifar10_pages, rwr_pages
+from tools import cifar10_pages, rwr_pages, theory_pages
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-STUDIES = {"rwr": rwr_pages, "cifar10": cifar10_pages}
+STUDIES = {"rwr": rwr_pages, "cifar10": cifar10_pages, "theory": theory_pages}
 
 
 def pages() -> dict[Path, str]:

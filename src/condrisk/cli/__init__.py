@@ -9,6 +9,7 @@ import typer
 import condrisk
 from condrisk.cli import _reproduce
 from condrisk.cli._quickstart import quickstart
+from condrisk.cli._reproduce_theory import theory
 
 app = typer.Typer(
     name="condrisk",
@@ -18,6 +19,7 @@ app = typer.Typer(
     help="Estimate the expected loss of a model at each input, and defer where it is too high.",
 )
 app.command()(quickstart)
+_reproduce.app.command()(theory)
 app.add_typer(_reproduce.app, name="reproduce")
 
 

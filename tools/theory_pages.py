@@ -1,0 +1,28 @@
+"""The pages of docs/theory, from the records under results/theory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from condrisk.reproduce import read_records
+from condrisk.reproduce._records import Record
+from condrisk.reproduce._report import write_figures
+from condrisk.reproduce.theory._report import FIGURES, PAGES
+
+RESULTS = Path(__file__).resolve().parents[1] / "results" / "theory"
+
+
+def load() -> list[Record]:
+    """Return the records."""
+    return read_records(RESULTS / "records.jsonl")
+
+
+def pages() -> dict[str, str]:
+    """Return the text of every page by its name."""
+    records = load()
+    return {name: page(records) for name, page in PAGES.items()}
+
+
+def draw(folder: Path) -> None:
+    """Draw the figures of the pages."""
+    write_figures(FIGURES, load(), folder)
