@@ -11,6 +11,7 @@ The records come from
     condrisk reproduce cifar10 --seeds 10 --first-seed 3 -o results/cifar10
     python -m benchmarks.gpu_cifar10
     condrisk reproduce theory -o results/theory
+    python -m benchmarks.risk_control, .risk_control_mapie, .experts, .beyond_support
 """
 
 from __future__ import annotations
@@ -19,10 +20,24 @@ import sys
 from pathlib import Path
 
 from condrisk.reproduce._records import write_whole
-from tools import cifar10_pages, rwr_pages, theory_pages
+from tools import (
+    cifar10_pages,
+    experts_pages,
+    risk_control_pages,
+    rwr_pages,
+    support_pages,
+    theory_pages,
+)
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-STUDIES = {"rwr": rwr_pages, "cifar10": cifar10_pages, "theory": theory_pages}
+STUDIES = {
+    "rwr": rwr_pages,
+    "cifar10": cifar10_pages,
+    "theory": theory_pages,
+    "risk_control": risk_control_pages,
+    "experts": experts_pages,
+    "support": support_pages,
+}
 
 
 def pages() -> dict[Path, str]:

@@ -6,20 +6,30 @@ who knows better. `condrisk.metrics`, `condrisk.plots` and `condrisk.datasets` m
 and try it.
 """
 
-from condrisk.deferral import BudgetRule, CostRule, Decision, Deferral
+from condrisk.deferral import (
+    BudgetRule,
+    CostRule,
+    Decision,
+    Deferral,
+    ExpertRule,
+    RiskControlRule,
+)
 from condrisk.losses import huber, make_loss, pinball
-from condrisk.risk import HybridRisk, PlugInRisk, RegressionRisk, predict_risk
+from condrisk.risk import AutoRisk, HybridRisk, PlugInRisk, RegressionRisk, predict_risk
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "AutoRisk",
     "BudgetRule",
     "CostRule",
     "Decision",
     "Deferral",
+    "ExpertRule",
     "HybridRisk",
     "PlugInRisk",
     "RegressionRisk",
+    "RiskControlRule",
     "huber",
     "make_loss",
     "pinball",

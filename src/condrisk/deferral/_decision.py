@@ -21,12 +21,16 @@ class Decision:
         Its estimated expected loss.
     deferred : ndarray of bool, shape (n_samples,)
         True where the expert should be asked.
+    promise : str or None
+        What the rule promises about the accepted rows, "no guarantee" where it was told to go
+        without, None for rules that promise nothing.
     """
 
     prediction: NDArray[Any]
     risk: NDArray[np.float64]
     deferred: NDArray[np.bool_]
     _rows: Any = field(default=None, repr=False, compare=False)
+    promise: str | None = None
 
     def to_frame(self) -> Any:
         """Return the decision as a data frame of the kind that the rows came in.

@@ -14,6 +14,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from condrisk._walk import find, has_risk, is_frozen
+from condrisk.deferral._calibration_rows import Rows, declared_maximum, pairs_of, set_aside
+from condrisk.deferral._controlled import ControlledRule, check_pairs
 from condrisk.deferral._decision import Decision
 from condrisk.deferral._rules import CostRule
 from condrisk.metrics._validation import check_cost, check_weight
@@ -42,7 +44,9 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
         `score` charges it for each deferred row, and a search at a fixed price finds the risk or
         rule with the least deferral loss. None if each call gives its own.
     rule : rule or None, default=None
-        What decides; None is `CostRule`: defer iff the risk exceeds the price.
+        What decides; None is `CostRule`: defer iff the risk exceeds the price. Rules that keep a
+        promise about new rows (`RiskControlRule`, `RateControlRule`) test it on rows that are
+        set aside from those given to `fit`, or given apart.
 
     Attributes
     ----------
@@ -50,7 +54,8 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
         The fitted risk estimator.
     rule_ : rule
         The fitted rule. It is fitted on the out-of-fold risks and losses of a cross-fitted risk
-        estimator, otherwise on those of the rows that the risk was fitted on.
+        estimator, otherwise on those of the rows that the risk was fitted on. A rule that keeps a
+        promise chooses thresholds on these and tests them on rows that nothing was fitted on.
     classes_ : ndarray of shape (n_classes,)
         The labels, for classifiers.
     n_features_in_ : int
@@ -85,7 +90,15 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
         self.rule = rule
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any, *, sample_weight: ArrayLike | None = None, **params: Any) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: ArrayLike | None = None,
+        calibration: tuple[Any, ...] | None = None,
+        **params: Any,
+    ) -> Self:
         """Fit the risk estimator unless it is frozen, then the rule.
 
         Parameters
@@ -96,6 +109,10 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
             Targets.
         sample_weight : array-like of shape (n_samples,), optional
             Weights, for risk and rule.
+        calibration : tuple (X, y) or (X, y, sample_weight), optional
+            Only for rules that keep a promise: rows that neither predictor nor risk was fitted
+            on, to test on. Without them such a rule sets rows aside, as its `calibration_size`
+            says; all of a frozen risk's rows are taken as new to it.
         **params : dict
             Passed on to the risk estimator's fit, such as ``groups=`` and ``prediction=``.
 
@@ -120,18 +137,23 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
             check_cost(self.cost, np.zeros(1), "cost")
         (X,) = indexable(X)
         weight = None if sample_weight is None else np.asarray(sample_weight)
+        rule = clone(CostRule() if self.rule is None else self.rule)
+        rows, held = set_aside(rule, self.risk, Rows(X, y, weight, params), calibration)
+        X, y, weight, params = rows
         for_risk, for_rule = self._route(weight, params)
         if is_frozen(self.risk):
             self.risk_ = self.risk
             check_is_fitted(self.risk_)
         else:
             self.risk_ = clone(self.risk).fit(X, y, **for_risk)
-        self.rule_ = clone(CostRule() if self.rule is None else self.rule)
-        if get_tags(self.rule_).requires_fit:
-            self._fit_rule(X, y, params.get("prediction"), for_rule)
+        self.rule_ = rule
+        if get_tags(rule).requires_fit:
+            self._fit_rule(X, y, params.get("prediction"), for_rule, held)
         return self
 
-    def _fit_rule(self, X: Any, y: Any, prediction: Any, for_rule: dict[str, Any]) -> None:
+    def _fit_rule(
+        self, X: Any, y: Any, prediction: Any, for_rule: dict[str, Any], held: Rows | None
+    ) -> None:
         owner, inner = find(self.risk_, X, "predict_risk")
         if is_frozen(self.risk):
             given = {} if prediction is None else {"prediction": prediction}
@@ -140,7 +162,14 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
             rows, loss, risk = owner._calibration(inner, prediction)
             X = _safe_indexing(X, rows)
             for_rule = {name: _safe_indexing(v, rows) for name, v in for_rule.items()}
-        self.rule_.fit(risk, loss, X=X, **for_rule)
+        if isinstance(self.rule_, ControlledRule):
+            self.rule_._fit_pairs(
+                check_pairs(risk, loss, for_rule.get("sample_weight")),
+                None if held is None else pairs_of(self.risk_, held),
+                declared=declared_maximum(owner),
+            )
+        else:
+            self.rule_.fit(risk, loss, X=X, **for_rule)
 
     def _route(
         self, sample_weight: Any, params: dict[str, Any]
@@ -271,7 +300,8 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
         answers = owner._answers(inner, prediction)
         risk = owner._risk(inner, answers)
         deferred = self._defer(risk, X, self._price(cost, risk))
-        return Decision(answers.get("predict"), risk, deferred, X)
+        promise = getattr(self.rule_, "promise_", None)
+        return Decision(answers.get("predict"), risk, deferred, X, promise)
 
     def score(
         self,
@@ -279,6 +309,7 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
         y: Any,
         *,
         cost: ArrayLike | None = None,
+        expert_loss: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         prediction: ArrayLike | None = None,
     ) -> float:
@@ -292,6 +323,9 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
             Their targets.
         cost : float or array-like of shape (n_samples,), optional
             The price of asking, one for all rows or one a row; the model's own if not given.
+        expert_loss : array-like of shape (n_samples, n_experts) or (n_samples,), optional
+            Only with an `ExpertRule`, whose experts err: the realised loss of their answers, which
+            is paid beside price and fee.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows in the mean.
         prediction : array-like, optional
@@ -306,14 +340,34 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
         answers = owner._answers(inner, prediction)
         loss = owner._losses(owner._check_y(y, inner), answers.get(owner.loss_.response))
         price = self._price(cost, loss)
+        paid = self._paid(loss, owner._risk(inner, answers), X, price, expert_loss)
+        return -float(np.average(paid, weights=check_weight(sample_weight, loss, "X")))
+
+    def _paid(
+        self,
+        loss: NDArray[np.float64],
+        risk: NDArray[np.float64],
+        X: Any,
+        price: NDArray[np.float64] | None,
+        expert_loss: ArrayLike | None,
+    ) -> NDArray[np.float64]:
+        """Return what each row has cost."""
+        if hasattr(self.rule_, "cost_values"):
+            if expert_loss is None:
+                raise ValueError(
+                    "expert_loss must be given to score a rule whose experts err: the realised "
+                    "loss of each expert's answer to each row."
+                )
+            who = self.rule_.assign(risk, X=X, cost=price)
+            return self.rule_.cost_values(loss, expert_loss, who, cost=price)
+        if expert_loss is not None:
+            raise ValueError("expert_loss is only for rules whose experts err, as ExpertRule's.")
         if price is None:
             raise ValueError(
                 "cost must be given to score a deferral: the price of asking, as "
                 "Deferral(risk, cost=…) or score(X, y, cost=…)."
             )
-        deferred = self._defer(owner._risk(inner, answers), X, price)
-        weight = check_weight(sample_weight, loss, "X")
-        return -float(np.average(np.where(deferred, price, loss), weights=weight))
+        return np.where(self._defer(risk, X, price), price, loss)
 
     @property
     def classes_(self) -> NDArray[Any]:

@@ -35,7 +35,7 @@ _NOT_SAVED = ("oof_loss_", "oof_risk_", "_calibration_rows", "_calibration_loss"
 
 def _predictor_has(method: str) -> Any:
     def check(self: BaseRisk) -> bool:
-        predictor = getattr(self, "predictor_", self.predictor)
+        predictor = getattr(self, "predictor_", self._model())
         getattr(predictor, method)  # its AttributeError names what is missing
         return True
 
@@ -259,7 +259,7 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
     # -- inside -----------------------------------------------------------------------------
 
     def _parts_to_fit(self) -> dict[str, Any]:
-        predictor = {"predictor": self.predictor} if self._has_to_fit_predictor() else {}
+        predictor = {"predictor": self._model()} if self._has_to_fit_predictor() else {}
         return predictor | self._parts()
 
     def _remember(self, held_out: HeldOut, loss: NDArray[np.float64], *, n_rows: int) -> None:
@@ -309,14 +309,14 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        parts = [part for part in (self.predictor, *self._parts().values()) if part is not None]
+        parts = [part for part in (self._model(), *self._parts().values()) if part is not None]
         tags.input_tags.sparse = all(get_tags(part).input_tags.sparse for part in parts)
         tags.input_tags.allow_nan = all(get_tags(part).input_tags.allow_nan for part in parts)
-        if self.predictor is None:
+        if self._model() is None:
             stand_in = DummyClassifier if self._task() == "classification" else DummyRegressor
             tags.estimator_type = get_tags(stand_in()).estimator_type
         else:
-            inner = get_tags(self.predictor)
+            inner = get_tags(self._model())
             tags.estimator_type = inner.estimator_type
             tags.classifier_tags = inner.classifier_tags
             tags.regressor_tags = inner.regressor_tags

@@ -44,16 +44,20 @@ class PredictorMixin:
     random_state: Any
     _classes: NDArray[Any] | None
 
+    def _model(self) -> Any:
+        """Return the predictor to use, or to fit a clone of; None: it lives elsewhere."""
+        return self.predictor
+
     def _task(self) -> Any:
         """Return "regression" or "classification", as the predictor or else the loss tells."""
-        if self.predictor is None:
+        if self._model() is None:
             loss = get_loss(self.loss)
             if loss.response == "predict_proba":
                 return "classification"
             return loss.task
-        if is_classifier(self.predictor):
+        if is_classifier(self._model()):
             return "classification"
-        if is_regressor(self.predictor):
+        if is_regressor(self._model()):
             return "regression"
         raise ValueError(
             f"predictor must be a classifier or a regressor, got {type(self.predictor).__name__}."
@@ -73,7 +77,7 @@ class PredictorMixin:
         validate_data(self, X, skip_check_array=True, reset=False)
         self._check_finite(X)
         self._check_prediction_use(prediction)
-        if self.predictor is not None:
+        if self._model() is not None:
             return Answers(self.predictor_, X)
         if not needed and prediction is None:
             return GivenAnswers(np.empty(0), None)
@@ -84,7 +88,7 @@ class PredictorMixin:
 
     def _known_classes(self) -> Any:
         """Return the labels behind the columns of the response; None for regression."""
-        if self.predictor is None or self._classes is None:
+        if self._model() is None or self._classes is None:
             return self._classes
         return self.predictor_.classes_
 
@@ -127,24 +131,21 @@ class PredictorMixin:
 
     def _check_response(self, what: str, response: str) -> None:
         """Raise if the predictor cannot give the response that something needs."""
-        if self.predictor is not None and not hasattr(self.predictor, response):
+        if self._model() is not None and not hasattr(self._model(), response):
             raise ValueError(
                 f"{what} needs the predictor's {response}, "
-                f"which {type(self.predictor).__name__} does not have."
+                f"which {type(self._model()).__name__} does not have."
             )
 
     def _check_finite(self, X: Any) -> None:
         """Refuse NaN where the predictor would take it but another part of the estimate not."""
-        if self.predictor is None or not isinstance(X, np.ndarray) or X.dtype.kind != "f":
+        if self._model() is None or not isinstance(X, np.ndarray) or X.dtype.kind != "f":
             return
-        if (
-            get_tags(self.predictor).input_tags.allow_nan
-            and not get_tags(self).input_tags.allow_nan
-        ):
+        if get_tags(self._model()).input_tags.allow_nan and not get_tags(self).input_tags.allow_nan:
             assert_all_finite(X, input_name="X")
 
     def _check_prediction_use(self, prediction: Any) -> None:
-        if prediction is not None and self.predictor is not None:
+        if prediction is not None and self._model() is not None:
             raise ValueError(
                 "prediction is only for a predictor that lives elsewhere: it needs predictor=None."
             )
@@ -152,7 +153,7 @@ class PredictorMixin:
     # -- fitting the predictor -----------------------------------------------------------------
 
     def _has_to_fit_predictor(self) -> bool:
-        return self.predictor is not None and not is_frozen(self.predictor)
+        return self._model() is not None and not is_frozen(self._model())
 
     def _splits(self, X: Any, y: NDArray[Any], routed: Routed) -> list[Split]:
         splits = make_splits(
@@ -172,10 +173,10 @@ class PredictorMixin:
 
     def _fixed_answers(self, X: Any, prediction: Any, responses: set[str]) -> HeldOut:
         """Return the answers of a predictor that is not fitted here, on all rows."""
-        if self.predictor is None:
+        if self._model() is None:
             answers: Answers = self._given(prediction, _num_samples(X))
         else:
-            self.predictor_ = self.predictor
+            self.predictor_ = self._model()
             check_is_fitted(self.predictor_)
             answers = Answers(self.predictor_, X)
         return one_held_out(np.arange(_num_samples(X)), answers, responses)
@@ -190,6 +191,6 @@ class PredictorMixin:
     ) -> HeldOut:
         """Fit the predictor on one split's training rows; return its answers on the others."""
         train, test = split
-        predictor = seeded(self.predictor, self.random_state)
+        predictor = seeded(self._model(), self.random_state)
         self.predictor_ = fit_on(predictor, X, y, train, fit_params)
         return one_held_out(test, Answers(self.predictor_, _safe_indexing(X, test)), responses)

@@ -1,0 +1,191 @@
+"""Several regressions of losses, averaged by how well they do on rows they have not seen."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
+
+from condrisk.risk._loss_regressor import convex_shares
+
+Floats = NDArray[np.float64]
+
+N_TREES = 100
+# Under the noise of realised losses a leaf of one row learns that row; five average a little.
+LEAF_ROWS = 5
+# Each split looks at so large a share of the features, so that the trees differ.
+FEATURES_TRIED = 0.5
+# Fewer rows than this teach nothing but their mean.
+FEWEST_ROWS = 20
+
+
+class Trees:
+    """A forest on the losses, which answers for each training row by the trees without it.
+
+    Parameters
+    ----------
+    kind : type
+        The class of the forest.
+    seed : int
+        Its seed.
+    n_jobs : int or None
+        How many trees to grow at a time.
+    """
+
+    def __init__(self, kind: type, seed: int, n_jobs: int | None) -> None:
+        self._kind, self._seed, self._n_jobs = kind, seed, n_jobs
+
+    def fit(self, X: Floats, z: Floats, weight: Floats | None) -> Self:
+        """Grow the forest."""
+        self._forest, self.held_out = self._grow(X, z, weight)
+        return self
+
+    def predict(self, X: Floats) -> Floats:
+        """Estimate the mean loss at each row."""
+        return self._forest.predict(X)
+
+    def _grow(self, X: Floats, target: Floats, weight: Floats | None) -> tuple[Any, Floats]:
+        forest = self._kind(
+            N_TREES,
+            min_samples_leaf=LEAF_ROWS,
+            max_features=FEATURES_TRIED,
+            bootstrap=True,
+            oob_score=True,
+            n_jobs=self._n_jobs,
+            random_state=self._seed,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # a row that every tree has seen
+            forest.fit(X, target, sample_weight=weight)
+        held_out = forest.oob_prediction_
+        del forest.oob_prediction_
+        forest.n_jobs = None  # threads would add up in varying order
+        return forest, np.where(np.isfinite(held_out), held_out, target.mean())
+
+
+class RootTrees(Trees):
+    """Forests on the roots of the losses: E z = (E √z)² + Var √z, and roots have lighter tails."""
+
+    def fit(self, X: Floats, z: Floats, weight: Floats | None) -> Self:
+        """Grow one forest on roots, and one on their squared deviations from it."""
+        root = np.sqrt(z)
+        self._roots, mean = self._grow(X, root, weight)
+        self._variances, variance = self._grow(X, (root - mean) ** 2, weight)
+        self.held_out = mean**2 + variance
+        return self
+
+    def predict(self, X: Floats) -> Floats:
+        """Estimate the mean loss at each row."""
+        return self._roots.predict(X) ** 2 + self._variances.predict(X)
+
+
+MEMBERS: dict[str, tuple[type[Trees], type]] = {
+    "forest": (Trees, RandomForestRegressor),
+    "extra-trees": (Trees, ExtraTreesRegressor),
+    "forest on roots": (RootTrees, RandomForestRegressor),
+    "extra-trees on roots": (RootTrees, ExtraTreesRegressor),
+}
+
+
+class RiskCommittee:
+    """The convex mixture of several regressions of the loss, and of estimates at hand.
+
+    Parameters
+    ----------
+    seed : int
+        For the trees.
+    n_jobs : int or None
+        How many trees to grow at a time.
+
+    Attributes
+    ----------
+    shares : dict of str to float
+        The share of each candidate, the mean among them.
+    held_out : dict of str to ndarray of shape (n_rows,)
+        What each candidate says of each training row without having seen its loss.
+    seconds : dict of str to float
+        What each regression took.
+    """
+
+    def __init__(self, seed: int, n_jobs: int | None) -> None:
+        self._seed, self._n_jobs = seed, n_jobs
+
+    def fit(
+        self,
+        X: Floats,
+        loss: Floats,
+        weight: Floats | None,
+        at_hand: dict[str, Floats],
+        *,
+        least: float,
+        until: float,
+    ) -> Self:
+        """Fit the regressions and find the shares.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_inputs)
+            Inputs of the risk.
+        loss : ndarray of shape (n_rows,)
+            Losses of rows that the predictor was not fitted on.
+        weight : ndarray of shape (n_rows,) or None
+            Their weights.
+        at_hand : dict of str to ndarray of shape (n_rows,)
+            Estimates that were made without these losses, such as plug-in risks.
+        least : float
+            No loss is below this.
+        until : float
+            No regression is begun after this, by `time.perf_counter`, but the first.
+        """
+        self._least, self._mean = least, float(np.average(loss, weights=weight))
+        # Losses of mean one: their unit must not matter. Rounded, so that losses in other units
+        # give the same splits, not nearly the same.
+        self._scale = (self._mean - least) or 1.0
+        z = ((loss - least) / self._scale).astype(np.float32).astype(np.float64)
+        self._members: dict[str, Trees] = {}
+        self.seconds: dict[str, float] = {}
+        if len(z) >= FEWEST_ROWS and np.ptp(z) > 0:
+            self._fit_members(X, z, weight, until)
+        table = {name: member.held_out for name, member in self._members.items()}
+        for name, estimate in at_hand.items():
+            table[name] = (estimate - least) / self._scale
+        self._mix(table, z, np.ones(len(z)) if weight is None else weight)
+        for member in self._members.values():
+            del member.held_out
+        return self
+
+    def _fit_members(self, X: Floats, z: Floats, weight: Floats | None, until: float) -> None:
+        for name, (kind, forest) in MEMBERS.items():
+            start = time.perf_counter()
+            if self._members and start > until:
+                break
+            self._members[name] = kind(forest, self._seed, self._n_jobs).fit(X, z, weight)
+            self.seconds[name] = time.perf_counter() - start
+
+    def _mix(self, table: dict[str, Floats], z: Floats, weight: Floats) -> None:
+        table = {**table, "mean": np.ones(len(z))}
+        columns = np.column_stack(list(table.values()))
+        # Where losses are large they vary more: such rows say less about the shares.
+        shares = convex_shares(columns, z, weight / np.maximum(columns.mean(axis=1), 1e-3))
+        self.shares = dict(zip(table, shares.tolist(), strict=True))
+        self.held_out = {
+            name: self._least + self._scale * column for name, column in table.items()
+        } | {"mixture": self._least + self._scale * (columns @ shares)}
+
+    def keep(self, name: str) -> None:
+        """Use one candidate in place of the mixture."""
+        self.shares = {other: float(other == name) for other in self.shares}
+
+    def predict(self, X: Floats, at_hand: dict[str, Floats]) -> Floats:
+        """Estimate the mean loss at each row."""
+        mixture = np.full(len(X), self.shares["mean"])
+        for name, share in self.shares.items():
+            if share > 0 and name in self._members:
+                mixture += share * self._members[name].predict(X)
+            elif share > 0 and name in at_hand:
+                mixture += share * (at_hand[name] - self._least) / self._scale
+        return self._least + self._scale * mixture

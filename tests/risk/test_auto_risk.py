@@ -1,0 +1,154 @@
+"""AutoRisk: what it builds, what it chooses by, and what it never sees."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import RepeatedKFold
+
+from condrisk import AutoRisk, Deferral
+from condrisk.datasets import make_gaussian_mixture, make_heteroscedastic
+from condrisk.metrics import deferral_loss
+from condrisk.risk._risk_committee import MEMBERS
+
+
+class Counting(RegressorMixin, BaseEstimator):
+    """Counts its fits."""
+
+    n_fits = 0
+
+    def fit(self, X, y):
+        type(self).n_fits += 1
+        self.mean_ = np.mean(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.mean_)
+
+
+@pytest.fixture(scope="module")
+def world():
+    return make_heteroscedastic(400, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def fitted(world):
+    return AutoRisk(LinearRegression(), random_state=0).fit(world.X, world.y)
+
+
+def test_risk_is_near_the_truth():
+    explained = []
+    for seed in range(3):
+        world = make_heteroscedastic(3000, random_state=seed)
+        risk = AutoRisk(LinearRegression(), random_state=0).fit(world.X, world.y)
+        fresh = world.sample(2000, random_state=100 + seed)
+        truth = np.exp(fresh.X[:, 0])
+        error = np.mean((risk.predict_risk(fresh.X) - truth) ** 2)
+        explained.append(1 - error / truth.var())
+    assert np.mean(explained) > 0.7
+
+
+def test_the_predictor_is_fitted_once_a_fold_and_once_more(world):
+    Counting.n_fits = 0
+    AutoRisk(Counting(), cv=3, random_state=0).fit(world.X, world.y)
+    assert Counting.n_fits == 4
+    frozen = FrozenEstimator(Counting().fit(world.X, world.y))
+    Counting.n_fits = 0
+    AutoRisk(frozen, random_state=0).fit(world.X, world.y)
+    assert Counting.n_fits == 0
+
+
+def test_the_leaderboard_says_what_was_chosen_and_why(fitted, world):
+    board = {row["candidate"]: row for row in fitted.leaderboard_}
+    assert set(board) == {*MEMBERS, "mean", "mixture"}
+    scores = [row["score"] for row in fitted.leaderboard_]
+    assert scores == sorted(scores)
+    assert_allclose(sum(row["share"] for name, row in board.items() if name != "mixture"), 1)
+    loss, risk = fitted.oof_loss_, fitted.oof_risk_
+    assert_allclose(board["mixture"]["score"], np.mean((loss - risk) ** 2) / loss.var())
+    assert board["mean"]["score"] == pytest.approx(1)
+
+
+def test_with_a_price_the_candidate_of_least_deferral_loss_is_chosen(world):
+    model = AutoRisk(LinearRegression(), cost=1.0, random_state=0).fit(world.X, world.y)
+    best = model.leaderboard_[0]
+    assert best["deferral_loss"] == min(row["deferral_loss"] for row in model.leaderboard_)
+    assert_allclose(deferral_loss(model.oof_loss_, model.oof_risk_, 1.0), best["deferral_loss"])
+    assert model.committee_.shares[best["candidate"]] == 1.0
+
+
+def test_what_comes_after_fit_changes_nothing(world, fitted):
+    """Labels of test rows, permuted or corrupted, have no way into the model."""
+    fresh = world.sample(100, random_state=1)
+    before = fitted.predict_risk(fresh.X)
+    state = pickle.dumps(fitted)
+    for labels in (np.random.default_rng(0).permutation(fresh.y), 1e6 * fresh.y):
+        fitted.score(fresh.X, labels)
+        fitted.loss_values(fresh.X, labels)
+    assert pickle.dumps(fitted) == state
+    assert_array_equal(fitted.predict_risk(fresh.X), before)
+
+
+def test_the_unit_of_the_target_does_not_matter(world, fitted):
+    other = AutoRisk(LinearRegression(), random_state=0).fit(world.X, 10 * world.y)
+    fresh = world.sample(100, random_state=1).X
+    assert_allclose(other.predict_risk(fresh), 100 * fitted.predict_risk(fresh), rtol=1e-6)
+
+
+def test_without_a_predictor_a_stack_is_built(world):
+    model = AutoRisk(random_state=0).fit(world.X, world.y)
+    assert_array_equal(
+        model.oof_loss_, (model.predictor_.held_out_.answers["predict"] - world.y) ** 2
+    )
+    assert_array_equal(model.predict(world.X), model.predictor_.predict(world.X))
+    copy = pickle.loads(pickle.dumps(model))
+    assert_array_equal(copy.predict_risk(world.X), model.predict_risk(world.X))
+    assert Deferral(model, cost=1.0).fit(world.X, world.y).defer(world.X).any()
+
+
+@pytest.mark.parametrize("predictor", [None, LogisticRegression()])
+@pytest.mark.parametrize("loss", ["zero_one", "log_loss"])
+def test_classes(predictor, loss):
+    world = make_gaussian_mixture(1500, random_state=0)
+    model = AutoRisk(predictor, loss=loss, random_state=0).fit(world.X, world.y)
+    board = {row["candidate"]: row for row in model.leaderboard_}
+    assert "plug-in" in board
+    assert board["mixture"]["score"] < 1
+    fresh = world.sample(20_000, random_state=1)
+    realised = model.loss_values(fresh.X, fresh.y)
+    risk = model.predict_risk(fresh.X)
+    assert np.mean((realised - risk) ** 2) < realised.var()
+    assert_allclose(risk.mean(), realised.mean(), rtol=0.15)
+
+
+def test_weights(world):
+    """A row without weight does not count for the risk."""
+    rng = np.random.default_rng(0)
+    heavy = rng.random(len(world.y)) < 0.5
+    y = np.where(heavy, world.y, world.y + 50)
+    model = AutoRisk(FrozenEstimator(LinearRegression().fit(world.X, world.y)), random_state=0)
+    model.fit(world.X, y, sample_weight=heavy.astype(float))
+    assert model.predict_risk(world.X).max() < 100
+
+
+def test_a_row_held_out_twice_is_refused(world):
+    with pytest.raises(ValueError, match="cv must hold out no row twice"):
+        AutoRisk(LinearRegression(), cv=RepeatedKFold(n_splits=2, n_repeats=2)).fit(
+            world.X, world.y
+        )
+
+
+def test_a_budget_is_obeyed(world):
+    model = AutoRisk(time_budget=0.0, random_state=0).fit(world.X, world.y)
+    assert list(model.predictor_.seconds_) == ["ridge"]
+    assert [row["candidate"] for row in model.leaderboard_ if row["seconds"]] == ["forest"]
+
+
+def test_one_row_a_candidate_and_few_rows():
+    world = make_heteroscedastic(15, random_state=0)
+    model = AutoRisk(LinearRegression(), random_state=0).fit(world.X, world.y)
+    assert_allclose(model.predict_risk(world.X), model.oof_loss_.mean())
