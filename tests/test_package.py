@@ -33,6 +33,14 @@ PUBLIC = {
         "pinball",
         "predict_risk",
     ],
+    "condrisk.active": [
+        "GainSampler",
+        "RiskParts",
+        "RiskQueryStrategy",
+        "RiskSampler",
+        "k_center",
+        "split_risk",
+    ],
     "condrisk.baselines": ["KernelRejector", "NetRegressor", "SelectiveNet"],
     "condrisk.datasets": [
         "CIFAR10",

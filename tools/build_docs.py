@@ -11,6 +11,7 @@ The records come from
     condrisk reproduce cifar10 --seeds 10 --first-seed 3 -o results/cifar10
     python -m benchmarks.gpu_cifar10
     condrisk reproduce theory -o results/theory
+    condrisk reproduce active --embeddings FILE.npy -o results/active
     python -m benchmarks.risk_control, .risk_control_mapie, .experts, .beyond_support
 """
 
@@ -21,6 +22,7 @@ from pathlib import Path
 
 from condrisk.reproduce._records import write_whole
 from tools import (
+    active_pages,
     cifar10_pages,
     experts_pages,
     risk_control_pages,
@@ -37,6 +39,7 @@ STUDIES = {
     "risk_control": risk_control_pages,
     "experts": experts_pages,
     "support": support_pages,
+    "active": active_pages,
 }
 
 

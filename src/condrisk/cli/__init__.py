@@ -9,6 +9,7 @@ import typer
 import condrisk
 from condrisk.cli import _reproduce
 from condrisk.cli._quickstart import quickstart
+from condrisk.cli._reproduce_active import active
 from condrisk.cli._reproduce_theory import theory
 
 app = typer.Typer(
@@ -20,6 +21,7 @@ app = typer.Typer(
 )
 app.command()(quickstart)
 _reproduce.app.command()(theory)
+_reproduce.app.command()(active)
 app.add_typer(_reproduce.app, name="reproduce")
 
 
