@@ -22,12 +22,12 @@ model = Deferral(PlugInRisk(classifier), rule=RiskControlRule(0.05, confidence=0
 model.fit(X, y)
 model.rule_.feasible_, model.rule_.promise_
 
-model.fit(X, y, calibration=(X_new, y_new))         # or the rows to test on are given
+model.fit(X, y, calibration=(X_new, y_new))  # or the rows to test on are given
 
-RiskControlRule(4.0, cap=25.0)                      # unbounded loss: controls min(loss, 25)
-RiskControlRule(0.05, max_weight=10.0)              # known sample_weight, none above 10
-RateControlRule(0.2)                                # at most 20 % deferred; .risk_bound_
-RiskControlRule(0.05, guarantee=False)              # no row set aside: labelled "no guarantee"
+RiskControlRule(4.0, cap=25.0)  # unbounded loss: controls min(loss, 25)
+RiskControlRule(0.05, max_weight=10.0)  # known sample_weight, none above 10
+RateControlRule(0.2)  # at most 20 % deferred; .risk_bound_
+RiskControlRule(0.05, guarantee=False)  # no row set aside: labelled "no guarantee"
 ```"""
 
 HOW = """\
