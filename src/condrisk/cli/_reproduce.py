@@ -9,17 +9,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    Progress,
-    SpinnerColumn,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+
+from condrisk.cli._study import Records, Update, Warn, carry_out
 
 app = typer.Typer(no_args_is_help=True, help="Run the paper's experiments, next to its numbers.")
 
@@ -89,41 +80,36 @@ def rwr(
 
     Stopped at any moment, it goes on from there when it is called again.
     """
-    from condrisk.reproduce import CorruptRecordError, RwRConfig, run_rwr
-    from condrisk.reproduce.rwr._report import write_report
-
-    console, errors = Console(), Console(stderr=True)
     folder = output or Path(f"condrisk-rwr-{folds}-{mlp}")
-    try:
+
+    def run(update: Update, warn: Warn) -> Records:
+        from condrisk.reproduce import RwRConfig, run_rwr
+
         for path in register or []:
             _import_file(path)
-        with make_progress(console) as progress:
-            bar = progress.add_task("starting", total=None)
-            records = run_rwr(
-                folder,
-                config=RwRConfig(folds=folds.value, mlp=mlp.value),
-                sets=set_,
-                methods=method,
-                n_jobs=n_jobs or os.cpu_count() or 1,
-                data_home=data_home,
-                progress=lambda done, total, what: progress.update(
-                    bar, completed=done, total=total, description=what
-                ),
-                warn=lambda text: errors.print(f"[yellow]Note:[/] {escape(text)}", highlight=False),
-            )
-            progress.update(bar, description="writing tables")
-            written = write_report(records, folder / "report", folds=folds.value)
-    except (ValueError, OSError, ImportError, CorruptRecordError) as error:
-        errors.print(f"[bold red]Error:[/] {escape(str(error))}", highlight=False)
-        raise typer.Exit(2) from None
-    except KeyboardInterrupt:
-        errors.print(f"Stopped. What is finished is in {folder}; the same command goes on.")
-        raise typer.Exit(130) from None
-    from condrisk.reproduce.rwr._tables import all_tables
+        return run_rwr(
+            folder,
+            config=RwRConfig(folds=folds.value, mlp=mlp.value),
+            sets=set_,
+            methods=method,
+            n_jobs=n_jobs or os.cpu_count() or 1,
+            data_home=data_home,
+            progress=update,
+            warn=warn,
+        )
 
-    # The tables of the text come last, where they are seen.
-    tables = sorted(all_tables(records), key=lambda table: table.name in _OF_THE_TEXT)
-    _show(console, tables, len(records), folder, written)
+    def report(records: Records, where: Path) -> list[Path]:
+        from condrisk.reproduce.rwr._report import write_report
+
+        return write_report(records, where, folds=folds.value)
+
+    def tables(records: Records) -> list[Any]:
+        from condrisk.reproduce.rwr._tables import all_tables
+
+        # The tables of the text come last, where they are seen.
+        return sorted(all_tables(records), key=lambda table: table.name in _OF_THE_TEXT)
+
+    carry_out(folder, run=run, report=report, tables=tables, last_words=_claims_are_there)
 
 
 @app.command()
@@ -158,35 +144,33 @@ def cifar10(
     One seed takes minutes on a large GPU and far too long on a CPU. Stopped at any moment, it goes
     on from the last finished seed when it is called again.
     """
-    console, errors = Console(), Console(stderr=True)
     folder = output or Path("condrisk-cifar10-quick" if quick else "condrisk-cifar10")
-    try:
+
+    def run(update: Update, warn: Warn) -> Records:
         from condrisk.reproduce.cifar10 import Cifar10Config, run_cifar10
+
+        return run_cifar10(
+            folder,
+            seeds=range(first_seed, first_seed + seeds),
+            config=Cifar10Config(quick=quick),
+            device=device,
+            weights=weights,
+            data_home=data_home,
+            tell=lambda what: update(None, None, what),
+            warn=warn,
+        )
+
+    def report(records: Records, where: Path) -> list[Path]:
         from condrisk.reproduce.cifar10._report import write_report
 
-        with make_progress(console) as progress:
-            bar = progress.add_task("starting", total=None)
-            records = run_cifar10(
-                folder,
-                seeds=range(first_seed, first_seed + seeds),
-                config=Cifar10Config(quick=quick),
-                device=device,
-                weights=weights,
-                data_home=data_home,
-                tell=lambda what: progress.update(bar, description=what),
-                warn=lambda text: errors.print(f"[yellow]Note:[/] {escape(text)}", highlight=False),
-            )
-            progress.update(bar, description="writing tables")
-            written = write_report(records, folder / "report")
-    except (ValueError, OSError, ImportError) as error:
-        errors.print(f"[bold red]Error:[/] {escape(str(error))}", highlight=False)
-        raise typer.Exit(2) from None
-    except KeyboardInterrupt:
-        errors.print(f"Stopped. What is finished is in {folder}; the same command goes on.")
-        raise typer.Exit(130) from None
-    from condrisk.reproduce.cifar10._tables import all_tables
+        return write_report(records, where)
 
-    _show(console, all_tables(records), len(records), folder, written)
+    def tables(records: Records) -> list[Any]:
+        from condrisk.reproduce.cifar10._tables import all_tables
+
+        return all_tables(records)
+
+    carry_out(folder, run=run, report=report, tables=tables, last_words=_claims_are_there)
 
 
 def _import_file(path: Path) -> None:
@@ -197,34 +181,8 @@ def _import_file(path: Path) -> None:
     spec.loader.exec_module(module_from_spec(spec))
 
 
-def make_progress(console: Console) -> Progress:
-    """Return the bar that long commands show, which is gone when they have ended."""
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("elapsed"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-    )
-
-
-def _show(
-    console: Console, tables: list[Any], n_records: int, folder: Path, written: list[Path]
-) -> None:
-    from condrisk.reproduce._render import to_terminal
-
-    for table in tables:
-        console.print(to_terminal(table))
-        console.print()
-    console.print(f"{n_records} records in {folder / 'records.jsonl'}", highlight=False)
-    console.print(
+def _claims_are_there(written: list[Path]) -> str:
+    return (
         f"{len(written)} files in {written[0].parent}: tables as .md, .tex and .png, figures, "
-        "and claims.md, which holds the paper's claims against them.",
-        highlight=False,
-        markup=False,
+        "and claims.md, which holds the paper's claims against them."
     )

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
-from condrisk.cli._reproduce import make_progress
+from condrisk.cli._study import Records, Update, Warn, carry_out
 
 
 def theory(
@@ -32,41 +30,25 @@ def theory(
     It takes two minutes on two cores. Stopped at any moment, it goes on from there when it is
     called again.
     """
-    from condrisk.reproduce import CorruptRecordError
-    from condrisk.reproduce._render import to_terminal
     from condrisk.reproduce.theory import TheoryConfig, run_theory
     from condrisk.reproduce.theory._report import write_report
     from condrisk.reproduce.theory._tables import all_tables
 
-    console, errors = Console(), Console(stderr=True)
     folder = output or Path("condrisk-theory-quick" if quick else "condrisk-theory")
-    try:
-        with make_progress(console) as progress:
-            bar = progress.add_task("starting", total=None)
-            records = run_theory(
-                folder,
-                config=TheoryConfig(quick=quick),
-                n_jobs=n_jobs or os.cpu_count() or 1,
-                progress=lambda done, total, what: progress.update(
-                    bar, completed=done, total=total, description=what
-                ),
-                warn=lambda text: errors.print(f"[yellow]Note:[/] {escape(text)}", highlight=False),
-            )
-            progress.update(bar, description="writing pages")
-            written = write_report(records, folder / "report")
-    except (ValueError, OSError, ImportError, CorruptRecordError) as error:
-        errors.print(f"[bold red]Error:[/] {escape(str(error))}", highlight=False)
-        raise typer.Exit(2) from None
-    except KeyboardInterrupt:
-        errors.print(f"Stopped. What is finished is in {folder}; the same command goes on.")
-        raise typer.Exit(130) from None
-    for table in all_tables(records):
-        console.print(to_terminal(table))
-        console.print()
-    console.print(f"{len(records)} records in {folder / 'records.jsonl'}", highlight=False)
-    console.print(
-        f"What it means in practice: {written[0]}; every simulation: {written[1]}; tables as .md, "
-        f".tex and .png in {written[0].parent / 'tables'}.",
-        highlight=False,
-        markup=False,
-    )
+
+    def run(update: Update, warn: Warn) -> Records:
+        return run_theory(
+            folder,
+            config=TheoryConfig(quick=quick),
+            n_jobs=n_jobs or os.cpu_count() or 1,
+            progress=update,
+            warn=warn,
+        )
+
+    def last_words(written: list[Path]) -> str:
+        return (
+            f"What it means in practice: {written[0]}; every simulation: {written[1]}; tables as "
+            f".md, .tex and .png in {written[0].parent / 'tables'}."
+        )
+
+    carry_out(folder, run=run, report=write_report, tables=all_tables, last_words=last_words)

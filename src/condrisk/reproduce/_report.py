@@ -77,3 +77,46 @@ def write_figures(figures: Mapping[str, Draw], records: list[Any], folder: Path)
             save_figure(figure, path)
             written.append(path)
     return written
+
+
+def write_pages(
+    name: str,
+    records: list[Any],
+    folder: Path,
+    *,
+    pages: Mapping[str, Callable[[list[Any]], str]],
+    figures: Mapping[str, Draw],
+    tables: Callable[[list[Any]], Iterable[Table]],
+) -> list[Path]:
+    """Write pages with their figures, and the tables into the folder ``tables``.
+
+    Nothing is written, or drawn, if the files are there already for these very records.
+
+    Parameters
+    ----------
+    name : str
+        The study.
+    records : list of dict
+        What it found.
+    folder : Path
+        Where to put the files; made if it is not there.
+    pages : mapping of str to callable
+        What makes each page of the records, by its file's name.
+    figures : mapping of str to callable
+        What draws each figure of them, by its name.
+    tables : callable
+        What makes the tables of them.
+
+    Returns
+    -------
+    list of Path
+        The pages, then the figures, the latter only where matplotlib is installed.
+    """
+
+    def write(folder: Path) -> list[Path]:
+        for page, make in pages.items():
+            write_whole(folder / page, make(records))
+        return [*(folder / page for page in pages), *write_figures(figures, records, folder)]
+
+    write_once(folder / "tables", [name, records], lambda to: write_tables(tables(records), to))
+    return write_once(folder, [name, records], write)

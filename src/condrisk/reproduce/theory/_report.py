@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from condrisk.reproduce._records import Record, write_whole
-from condrisk.reproduce._report import write_figures, write_once, write_tables
+from condrisk.reproduce._records import Record
+from condrisk.reproduce._report import write_pages
 from condrisk.reproduce.theory._figures import draw_excess, draw_planning, draw_separable
 from condrisk.reproduce.theory._model_figures import (
     draw_coverage,
@@ -47,15 +47,6 @@ def write_report(records: Iterable[Record], folder: Path) -> list[Path]:
     list of Path
         The pages and figures, the latter only where matplotlib is installed.
     """
-    records = list(records)
-
-    def write(folder: Path) -> list[Path]:
-        written = []
-        for name, page in PAGES.items():
-            write_whole(folder / name, page(records))
-            written.append(folder / name)
-        return [*written, *write_figures(FIGURES, records, folder)]
-
-    tables = folder / "tables"
-    write_once(tables, ["theory", records], lambda where: write_tables(all_tables(records), where))
-    return write_once(folder, ["theory", records], write)
+    return write_pages(
+        "theory", list(records), folder, pages=PAGES, figures=FIGURES, tables=all_tables
+    )
