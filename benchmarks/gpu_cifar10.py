@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import signal
 import subprocess
 import tempfile
 import time
@@ -43,6 +41,7 @@ from condrisk.vision._training import cross_entropy
 OUTPUT = Path(__file__).parent.parent / "results" / "cifar10" / "speed.json"
 # What a matrix product in bfloat16 was seen to reach on an H200, in operations a second.
 PEAK = 790e12
+WATCH = "nvidia-smi --query-gpu=utilization.gpu --format=csv,noheader,nounits -lms 200"
 PLAIN_BATCH = 128
 PLAIN_STEPS = 40
 # Who is trained how often on how many rows in one seed.
@@ -136,13 +135,7 @@ def whole_seeds(arguments: argparse.Namespace) -> list[dict[str, float]]:
     lines = []
     with tempfile.TemporaryDirectory() as folder:
         for seed in (0, 1):
-            watch = subprocess.Popen(
-                "nvidia-smi --query-gpu=utilization.gpu --format=csv,noheader,nounits -lms 200",
-                shell=True,
-                stdout=subprocess.PIPE,
-                text=True,
-                start_new_session=True,
-            )
+            watch = subprocess.Popen(WATCH.split(), stdout=subprocess.PIPE, text=True)
             start = time.perf_counter()
             run_cifar10(
                 Path(folder) / str(seed),
@@ -152,7 +145,7 @@ def whole_seeds(arguments: argparse.Namespace) -> list[dict[str, float]]:
                 data_home=arguments.data_home,
             )
             seconds = time.perf_counter() - start
-            os.killpg(watch.pid, signal.SIGTERM)
+            watch.terminate()
             shares = [float(line) / 100 for line in watch.communicate()[0].split()]
             lines.append({"seconds": seconds, "utilisation": float(np.mean(shares))})
             print(json.dumps(lines[-1]), flush=True)

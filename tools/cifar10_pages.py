@@ -11,15 +11,12 @@ import numpy as np
 from condrisk.reproduce import read_records
 from condrisk.reproduce._page import markdown_table
 from condrisk.reproduce._render import to_markdown
-from condrisk.reproduce.cifar10._figure import draw_error_against_deferral, draw_temperature
+from condrisk.reproduce._report import write_figures
+from condrisk.reproduce.cifar10._report import FIGURES
 from condrisk.reproduce.cifar10._tables import all_tables
 from condrisk.reproduce.cifar10.claims import claims_page
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "cifar10"
-FIGURES = {
-    "error-against-deferral": draw_error_against_deferral,
-    "temperature-scaling": draw_temperature,
-}
 
 
 def load() -> list[Any]:
@@ -76,7 +73,7 @@ def overview(records: list[Any]) -> str:
             "",
             speed_text(records),
             "",
-            machine_text(),
+            machine_text(records),
             "",
             "Every figure here is written from the records under `results/cifar10` by `make docs`.",
             "",
@@ -173,25 +170,21 @@ def speed_text(records: list[Any]) -> str:
     )
 
 
-def machine_text() -> str:
+def machine_text(records: list[Any]) -> str:
     """Return on what the records were made."""
     with open(RESULTS / "records.jsonl", encoding="utf-8") as file:
         head = json.loads(file.readline())
+    device = json.loads((RESULTS / "speed.json").read_text(encoding="utf-8"))["device"]
     versions = ", ".join(f"{package} {version}" for package, version in head["versions"].items())
+    seeds = [record["fold"] for record in records]
     return (
-        f"Measured on one NVIDIA H200 in a machine with {head['machine'].split(', ')[-1]}; "
-        f"{versions}. Seeds 3 to 12: seeds 0 to 2 were used to choose settings and to design "
-        f"`HybridRisk`, on images held out of the parts to train on. Seeds draw from the same "
-        f"60,000 images, so that some of those images are test images here."
+        f"Measured on one {device} in a machine with {head['machine'].split(', ')[-1]}; "
+        f"{versions}. Seeds {min(seeds)} to {max(seeds)}: seeds 0 to 2 were used to choose "
+        f"settings and to design `HybridRisk`, on images held out of the parts to train on. Seeds "
+        f"draw from the same 60,000 images, so that some of those images are test images here."
     )
 
 
 def draw(folder: Path) -> None:
     """Draw the figures of the overview."""
-    from condrisk.plots._common import save_figure
-
-    records = load()
-    for name, drawer in FIGURES.items():
-        figure = drawer(records)
-        if figure is not None:
-            save_figure(figure, folder / f"{name}.png")
+    write_figures(FIGURES, load(), folder)

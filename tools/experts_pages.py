@@ -46,6 +46,22 @@ def draw(folder: Path) -> None:
     """Draw nothing: the page has tables only."""
 
 
+CONDITIONS = (
+    "- **The expert was asked everywhere**, with a positive probability. Checked where "
+    "`fit` is told which rows were asked, or with what probability; rows at which the "
+    "expert was hardly ever asked are reported, and refused beyond a share. The check "
+    "finds regions, not single rows; that it finds none is no proof.",
+    "- **Asking depended on x alone.** Data of this kind cannot show it. If rows were "
+    "sent to the expert because of something that is not in x, the estimate is biased.",
+    "- **The truth is known where the expert was asked.** Without it only the "
+    "disagreement with somebody else is known; `fit` refuses to call that a risk, and "
+    "warns if the truth and the expert's answers are the same everywhere.",
+    "- Labels of two classes that are flipped with a known probability ρ, whatever the "
+    "expert says, are corrected for: g = (g̃ − ρ)/(1 − 2ρ), for the experts and for the "
+    "model.",
+)
+
+
 def page(record: dict[str, Any]) -> str:
     """Return the page."""
     config = record["config"]
@@ -63,18 +79,7 @@ def page(record: dict[str, Any]) -> str:
             "",
             "## What has to be true",
             "",
-            "- **The expert was asked everywhere**, with a positive probability. Checked where "
-            "`fit` is told which rows were asked, or with what probability; rows at which the "
-            "expert was hardly ever asked are reported, and refused beyond a share. The check "
-            "finds regions, not single rows; that it finds none is no proof.",
-            "- **Asking depended on x alone.** Data of this kind cannot show it. If rows were "
-            "sent to the expert because of something that is not in x, the estimate is biased.",
-            "- **The truth is known where the expert was asked.** Without it only the "
-            "disagreement with somebody else is known; `fit` refuses to call that a risk, and "
-            "warns if the truth and the expert's answers are the same everywhere.",
-            "- Labels of two classes that are flipped with a known probability ρ, whatever the "
-            "expert says, are corrected for: g = (g̃ − ρ)/(1 − 2ρ), for the experts and for the "
-            "model.",
+            *CONDITIONS,
             "",
             "## How close to the rule that knows every risk",
             "",

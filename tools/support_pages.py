@@ -238,20 +238,12 @@ def _rmse(lines: list[dict[str, Any]], view: str, name: str) -> float:
     return float(np.sqrt(np.mean([(r[view][name] / r["truth"][name] - 1) ** 2 for r in lines])))
 
 
-def shift_text(record: dict[str, Any]) -> str:
-    """Return what weights for another population are worth."""
-    set_ = record["config"]["shift"]
-    worlds = {
-        name: [r for r in record["shift"] if r["world"] == name]
-        for name in dict.fromkeys(r["world"] for r in record["shift"])
-    }
-    refused = {name: sum("refused" in r for r in lines) for name, lines in worlds.items()}
-    taken = {
-        name: [r for r in lines if "refused" not in r]
-        for name, lines in worlds.items()
-        if refused[name] < len(lines)
-    }
-    size_rows = [
+Lines = dict[str, list[dict[str, Any]]]
+
+
+def _shift_sizes(worlds: Lines, taken: Lines, refused: dict[str, int]) -> str:
+    """Return how many rows the weights leave, and what they look like."""
+    rows = [
         [
             name,
             f"{np.mean([r['known']['effective'] for r in lines]):.1%}",
@@ -267,6 +259,19 @@ def shift_text(record: dict[str, Any]) -> str:
         ]
         for name, lines in worlds.items()
     ]
+    head = [
+        "target population",
+        "effective, known ratio",
+        "effective, estimated",
+        "coverage",
+        "AUC",
+        "refused",
+    ]
+    return markdown_table(head, rows)
+
+
+def _shift_errors(taken: Lines) -> str:
+    """Return how far off estimates and learnt risks are, with each kind of weights."""
     views = ("without", "estimated", "known")
     rows = [
         [name, quantity, *(f"{_rmse(lines, view, quantity):.1%}" for view in views), "–"]
@@ -284,17 +289,25 @@ def shift_text(record: dict[str, Any]) -> str:
         for name, lines in taken.items()
         for quantity in LEARNT
     ]
+    head = ["target population", "quantity", "without", "`ShiftWeights`", "known ratio"]
+    return markdown_table([*head, "target rows"], rows, n_text=2)
+
+
+def shift_text(record: dict[str, Any]) -> str:
+    """Return what weights for another population are worth."""
+    set_ = record["config"]["shift"]
+    worlds = {
+        name: [r for r in record["shift"] if r["world"] == name]
+        for name in dict.fromkeys(r["world"] for r in record["shift"])
+    }
+    refused = {name: sum("refused" in r for r in lines) for name, lines in worlds.items()}
+    taken = {
+        name: [r for r in lines if "refused" not in r]
+        for name, lines in worlds.items()
+        if refused[name] < len(lines)
+    }
     message = next((r["refused"] for r in record["shift"] if "refused" in r), None)
     said = f"What a refusal says: “{message}”" if message else "Nothing was refused."
-    size_head = [
-        "target population",
-        "effective, known ratio",
-        "effective, estimated",
-        "coverage",
-        "AUC",
-        "refused",
-    ]
-    head = ["target population", "quantity", "without", "`ShiftWeights`", "known ratio"]
     return "\n".join(
         [
             "## Shift",
@@ -304,7 +317,7 @@ def shift_text(record: dict[str, Any]) -> str:
             f"population is judged by weights. The ratio of the densities is known. Mean of "
             f"{set_['seeds']} seeds; effective sample size as a share of the rows:",
             "",
-            markdown_table(size_head, size_rows),
+            _shift_sizes(worlds, taken, refused),
             "",
             said,
             "",
@@ -312,7 +325,7 @@ def shift_text(record: dict[str, Any]) -> str:
             "target population; below, the mean squared error there of a risk learnt with the "
             "weights, and of one learnt on as many labelled target rows:",
             "",
-            markdown_table([*head, "target rows"], rows, n_text=2),
+            _shift_errors(taken),
             "",
             *shift_verdicts(taken, refused, worlds),
             "",

@@ -116,6 +116,7 @@ def cifar10() -> str:
     from condrisk.reproduce.cifar10.claims._beaten import paper_best
 
     study = Study(read_records(RESULTS / "cifar10" / "records.jsonl"))
+    device = json.loads((RESULTS / "cifar10" / "speed.json").read_text())["device"]
     rows = []
     for predictor in study.predictors:
         for cost in COSTS:
@@ -133,9 +134,9 @@ def cifar10() -> str:
     return "\n".join(
         [
             f"Loss of learning to defer on CIFAR-10, means over {len(study.seeds)} seeds on one "
-            "H200 (the best plug-in is",
-            "chosen after the fact; our predictors are better than the paper's, which is part of "
-            "the difference to it):",
+            f"{device} (the best plug-in",
+            "is chosen after the fact; our predictors are better than the paper's, which is part "
+            "of the difference to it):",
             "",
             markdown([*head, "`HybridRisk`", "oracle"], rows),
         ]

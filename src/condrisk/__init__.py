@@ -6,18 +6,28 @@ who knows better. `condrisk.metrics`, `condrisk.plots` and `condrisk.datasets` m
 and try it.
 """
 
-from condrisk.deferral import (
-    BudgetRule,
-    CostRule,
-    Decision,
-    Deferral,
-    ExpertRule,
-    RiskControlRule,
-)
+from typing import TYPE_CHECKING
+
+from condrisk._later import import_later
+from condrisk.deferral import BudgetRule, CostRule, Decision, Deferral
 from condrisk.losses import huber, make_loss, pinball
-from condrisk.risk import AutoRisk, HybridRisk, PlugInRisk, RegressionRisk, predict_risk
+from condrisk.risk import PlugInRisk, RegressionRisk, predict_risk
+
+if TYPE_CHECKING:
+    from condrisk.deferral import ExpertRule, RiskControlRule
+    from condrisk.risk import AutoRisk, HybridRisk
 
 __version__ = "0.1.0.dev0"
+
+__getattr__ = import_later(
+    __name__,
+    {
+        "AutoRisk": "condrisk.risk",
+        "ExpertRule": "condrisk.deferral",
+        "HybridRisk": "condrisk.risk",
+        "RiskControlRule": "condrisk.deferral",
+    },
+)
 
 __all__ = [
     "AutoRisk",

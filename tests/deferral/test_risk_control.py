@@ -20,7 +20,6 @@ from sklearn.preprocessing import StandardScaler
 from condrisk import BudgetRule, Deferral, PlugInRisk, RegressionRisk, make_loss
 from condrisk.datasets import make_gaussian_mixture, make_heteroscedastic
 from condrisk.deferral import RateControlRule, RiskControlRule
-from condrisk.deferral._controlled import greatest_loss
 from condrisk.deferral._tests_of_risk import (
     betting_p_values,
     binomial_p_values,
@@ -447,7 +446,7 @@ def test_unbounded_losses_need_a_cap_before_anything_is_fitted():
     ],
 )
 def test_greatest_losses(loss, most):
-    assert greatest_loss(get_loss(loss)) == pytest.approx(most)
+    assert get_loss(loss).maximum == pytest.approx(most)
 
 
 def test_weights_reach_the_rule_with_routing_and_without(world):

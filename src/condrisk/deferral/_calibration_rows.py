@@ -12,7 +12,7 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _check_method_params, _num_samples
 
 from condrisk._walk import find, is_frozen
-from condrisk.deferral._controlled import ControlledRule, Pairs, check_pairs, greatest_loss
+from condrisk.deferral._controlled import ControlledRule, Pairs, check_pairs
 from condrisk.losses import get_loss
 from condrisk.risk._base import BaseRisk
 
@@ -121,7 +121,7 @@ def declared_maximum(risk: Any) -> float:
         else:
             break
     if hasattr(risk, "loss_"):
-        return greatest_loss(risk.loss_)
+        return risk.loss_.maximum
     if isinstance(risk, BaseRisk):
-        return greatest_loss(get_loss(risk.loss, task=risk._task()))
+        return get_loss(risk.loss, task=risk._task()).maximum
     return np.inf  # nothing is known of it before it is fitted

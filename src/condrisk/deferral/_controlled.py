@@ -12,8 +12,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Real
 from sklearn.utils.validation import check_is_fitted
 
-from condrisk.losses import Loss
-from condrisk.losses._classes import Brier, CostMatrix, LogLoss, ZeroOne
 from condrisk.metrics._validation import check_vector, check_vectors, check_weight
 
 Floats = NDArray[np.float64]
@@ -48,19 +46,6 @@ def check_pairs(risk: ArrayLike, loss: ArrayLike, weight: ArrayLike | None = Non
     """Return validated pairs."""
     risk, loss = check_vectors(risk=risk, loss=loss)
     return Pairs(risk, loss, check_weight(weight, risk, "risk"))
-
-
-def greatest_loss(loss: Loss) -> float:
-    """Return the greatest value that a loss can take, infinity if it declares none."""
-    if isinstance(loss, ZeroOne):
-        return 1.0
-    if isinstance(loss, Brier):
-        return 2.0
-    if isinstance(loss, LogLoss):
-        return float(-np.log(np.finfo(np.float64).eps))
-    if isinstance(loss, CostMatrix):
-        return float(loss.matrix.max())
-    return float(getattr(loss, "maximum", np.inf))
 
 
 class ControlledRule(BaseEstimator, metaclass=ABCMeta):

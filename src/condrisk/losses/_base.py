@@ -35,12 +35,15 @@ class Loss(ABC):
         The method of the predictor whose answer it scores.
     minimum : float
         The least value it can take; ``-inf`` if there is none.
+    maximum : float
+        The greatest value it can take; ``inf`` if there is none, or none is known.
     """
 
     name: str
     task: Task | None
     response: Response
     minimum: float
+    maximum: float = np.inf
 
     @abstractmethod
     def __call__(

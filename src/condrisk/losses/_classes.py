@@ -29,6 +29,7 @@ class ZeroOne(ClassLoss):
     name = "zero_one"
     response = "predict"
     minimum = 0.0
+    maximum = 1.0
 
     def __call__(
         self, y_true: ArrayLike, response: ArrayLike, *, classes: ArrayLike | None = None
@@ -64,6 +65,7 @@ class LogLoss(ClassLoss):
     name = "log_loss"
     response = "predict_proba"
     minimum = 0.0
+    maximum = -_LOG_FLOOR
 
     def __call__(
         self, y_true: ArrayLike, response: ArrayLike, *, classes: ArrayLike | None = None
@@ -103,6 +105,7 @@ class Brier(ClassLoss):
     name = "brier"
     response = "predict_proba"
     minimum = 0.0
+    maximum = 2.0
 
     def __call__(
         self, y_true: ArrayLike, response: ArrayLike, *, classes: ArrayLike | None = None
@@ -157,7 +160,7 @@ class CostMatrix(ClassLoss):
             )
         if not np.isfinite(self.matrix).all():
             raise ValueError("loss must be a cost matrix of finite numbers, got NaN or infinity.")
-        self.minimum = float(self.matrix.min())
+        self.minimum, self.maximum = float(self.matrix.min()), float(self.matrix.max())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, CostMatrix) and np.array_equal(self.matrix, other.matrix)

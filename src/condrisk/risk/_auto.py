@@ -7,14 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
-from sklearn.utils import check_array
+from sklearn.utils import check_array, check_random_state
 
 from condrisk.losses import ClassLoss, encode, get_loss
 from condrisk.metrics import deferral_loss
 from condrisk.risk._answers import Answers
 from condrisk.risk._base import BaseRisk
-from condrisk.risk._crossfit import HeldOut, Job, cross_fit, mean_by_row, rows_of, seeded
+from condrisk.risk._crossfit import HeldOut, mean_by_row, rows_of
 from condrisk.risk._pool import fit_pool, log_opinions
 from condrisk.risk._predictor import Routed
 from condrisk.risk._risk_committee import RiskCommittee
@@ -184,7 +183,7 @@ class AutoRisk(BaseRisk):
         weight = None if sample_weight is None else sample_weight[rows]
         self._pool = self._fit_pool(answers, y[rows], weight)
         at_hand = self._at_hand(answers)
-        seed = int(np.random.RandomState(self._seed()).randint(np.iinfo(np.int32).max))
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         self.committee_ = RiskCommittee(seed, self.n_jobs).fit(
             self._inputs(rows_of(X, rows), answers, at_hand),
             loss,
@@ -198,12 +197,6 @@ class AutoRisk(BaseRisk):
         del self.committee_.held_out
         self.oof_risk_ = mean_by_row(self._clipped(chosen), rows, len(y))
 
-    def _seed(self) -> int | None:
-        """Return what seeds the trees: the random state itself may be a running generator."""
-        if self.random_state is None or isinstance(self.random_state, int | np.integer):
-            return None if self.random_state is None else int(self.random_state)
-        return int(self.random_state.randint(np.iinfo(np.int32).max))
-
     def _held_out(
         self, X: Any, y: NDArray[Any], prediction: ArrayLike | None, routed: Routed
     ) -> HeldOut:
@@ -215,15 +208,10 @@ class AutoRisk(BaseRisk):
             found = self.predictor_.held_out_
             rows = np.arange(len(y))
             return HeldOut(rows, found.fold, int(found.fold.max()) + 1, (found.answers,))
-        if not self._has_to_fit_predictor():
-            return self._fixed_answers(X, prediction, responses)
-        splits = self._splits(X, y, routed)
-        if len(np.unique(np.concatenate([b for _, b in splits]))) < sum(len(b) for _, b in splits):
+        held_out = self._cross_fitted(X, y, prediction, routed, responses)
+        if len(np.unique(held_out.rows)) < len(held_out.rows):
             raise ValueError("cv must hold out no row twice: trees judge rows they have not seen.")
-        predictor = seeded(self.predictor, self.random_state)
-        jobs = [Job(predictor, routed["predictor"], tuple(sorted(responses)))]
-        self.predictor_ = clone(predictor).fit(X, y, **routed["predictor"])
-        return cross_fit(jobs, X, y, splits, classes=self._classes, n_jobs=self.n_jobs)
+        return held_out
 
     def _fit_pool(
         self, answers: dict[str, NDArray[Any]], y: NDArray[Any], weight: NDArray[Any] | None

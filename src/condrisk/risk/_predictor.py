@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier, is_regressor
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import _safe_indexing, check_array, column_or_1d, get_tags, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
@@ -20,7 +20,15 @@ from sklearn.utils.validation import (
 from condrisk._walk import is_frozen
 from condrisk.losses import CostMatrix, Loss, get_loss
 from condrisk.risk._answers import Answers, GivenAnswers, check_prediction, one_held_out
-from condrisk.risk._crossfit import HeldOut, Split, fit_on, make_splits, seeded
+from condrisk.risk._crossfit import (
+    HeldOut,
+    Job,
+    Split,
+    cross_fit,
+    fit_on,
+    make_splits,
+    seeded,
+)
 
 Routed = dict[str, dict[str, Any]]
 
@@ -41,6 +49,7 @@ class PredictorMixin:
     loss_: Loss
     cv: Any
     refit: bool
+    n_jobs: int | None
     random_state: Any
     _classes: NDArray[Any] | None
 
@@ -180,6 +189,20 @@ class PredictorMixin:
             check_is_fitted(self.predictor_)
             answers = Answers(self.predictor_, X)
         return one_held_out(np.arange(_num_samples(X)), answers, responses)
+
+    def _cross_fitted(
+        self, X: Any, y: NDArray[Any], prediction: Any, routed: Routed, responses: set[str]
+    ) -> HeldOut:
+        """Settle the predictor; return its answers on rows that it was not fitted on."""
+        if not self._has_to_fit_predictor():
+            return self._fixed_answers(X, prediction, responses)
+        splits = self._splits(X, y, routed)
+        if not self.refit:
+            return self._one_split(X, y, splits[0], responses, routed["predictor"])
+        predictor = seeded(self._model(), self.random_state)
+        jobs = [Job(predictor, routed["predictor"], tuple(sorted(responses)))]
+        self.predictor_ = clone(predictor).fit(X, y, **routed["predictor"])
+        return cross_fit(jobs, X, y, splits, classes=self._classes, n_jobs=self.n_jobs)
 
     def _one_split(
         self,

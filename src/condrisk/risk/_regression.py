@@ -180,15 +180,7 @@ class RegressionRisk(BaseRisk):
         responses: set[str] = {self.loss_.response}
         if self.features == "x+response":
             responses.add(self._feature_response())
-        if not self._has_to_fit_predictor():
-            return self._fixed_answers(X, prediction, responses)
-        splits = self._splits(X, y, routed)
-        if not self.refit:
-            return self._one_split(X, y, splits[0], responses, routed["predictor"])
-        predictor = seeded(self.predictor, self.random_state)
-        jobs = [Job(predictor, routed["predictor"], tuple(sorted(responses)))]
-        self.predictor_ = clone(predictor).fit(X, y, **routed["predictor"])
-        return cross_fit(jobs, X, y, splits, classes=self._classes, n_jobs=self.n_jobs)
+        return self._cross_fitted(X, y, prediction, routed, responses)
 
     def _out_of_fold_risk(
         self,

@@ -86,7 +86,7 @@ class _Stack(BaseEstimator, metaclass=ABCMeta):
         for k, (_, test) in enumerate(splits):
             fold[test] = k
         self._mix(held_out, target, weight, fold)
-        self.held_out_ = HeldOutStack(self._combine(held_out, fold=fold), fold)
+        self.held_out_ = HeldOutStack(self._combine(held_out, len(X), fold=fold), fold)
         return self
 
     def answers(self, X: Any) -> dict[str, NDArray[Any]]:
@@ -105,7 +105,8 @@ class _Stack(BaseEstimator, metaclass=ABCMeta):
         """
         check_is_fitted(self, "seconds_")
         X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
-        return self._combine({name: member.predict(X) for name, member in self._members.items()})
+        answers = {name: member.predict(X) for name, member in self._members.items()}
+        return self._combine(answers, len(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the target.
@@ -138,7 +139,7 @@ class _Stack(BaseEstimator, metaclass=ABCMeta):
 
     @abstractmethod
     def _combine(
-        self, answers: dict[str, Any], *, fold: NDArray[np.intp] | None = None
+        self, answers: dict[str, Any], n_rows: int, *, fold: NDArray[np.intp] | None = None
     ) -> dict[str, NDArray[Any]]:
         """Make one answer of those of the models; `fold` is for training rows."""
 
@@ -251,14 +252,20 @@ class StackedRegressor(RegressorMixin, _Stack):
         scale = float(target.std()) or 1.0
         shares = convex_shares((table - self._mean) / scale, (target - self._mean) / scale, weight)
         self.shares_ = dict(zip([*held_out, "mean"], shares.tolist(), strict=True))
+        # What has no share is still asked if it knows how sure it is.
+        self._members = {
+            name: member
+            for name, member in self._members.items()
+            if self.shares_[name] > 0 or held_out[name][1] is not None
+        }
 
     def _combine(
-        self, answers: dict[str, Any], *, fold: NDArray[np.intp] | None = None
+        self, answers: dict[str, Any], n_rows: int, *, fold: NDArray[np.intp] | None = None
     ) -> dict[str, NDArray[Any]]:
         columns = [answer for answer, _ in answers.values()]
-        constant = np.full(len(columns[0]), self._mean) if fold is None else self._fold_means[fold]
+        constant = np.full(n_rows, self._mean) if fold is None else self._fold_means[fold]
         table = np.column_stack([*columns, constant])
-        shares = np.array(list(self.shares_.values()))
+        shares = np.array([self.shares_[name] for name in (*answers, "mean")])
         prediction = table @ shares
         spread = np.sqrt(((table - prediction[:, None]) ** 2) @ shares)
         deviations = [deviation for _, deviation in answers.values() if deviation is not None]
@@ -344,7 +351,7 @@ class StackedClassifier(ClassifierMixin, _Stack):
         self.weights_ = dict(zip(held_out, self._pool.weights.tolist(), strict=True))
 
     def _combine(
-        self, answers: dict[str, Any], *, fold: NDArray[np.intp] | None = None
+        self, answers: dict[str, Any], n_rows: int, *, fold: NDArray[np.intp] | None = None
     ) -> dict[str, NDArray[Any]]:
         opinions = [answer for answer, _ in answers.values()]
         proba = self._pool(log_opinions(opinions))

@@ -11,7 +11,7 @@ from condrisk.reproduce.cifar10._figure import draw_error_against_deferral, draw
 from condrisk.reproduce.cifar10._tables import all_tables
 from condrisk.reproduce.cifar10.claims import claims_page
 
-_FIGURES = {
+FIGURES = {
     "error-against-deferral": draw_error_against_deferral,
     "temperature-scaling": draw_temperature,
 }
@@ -40,6 +40,6 @@ def write_report(records: Iterable[Record], folder: Path) -> list[Path]:
     def write(folder: Path) -> list[Path]:
         written = write_tables(all_tables(records), folder)
         write_whole(folder / "claims.md", claims_page(records))
-        return [*written, folder / "claims.md", *write_figures(_FIGURES, records, folder)]
+        return [*written, folder / "claims.md", *write_figures(FIGURES, records, folder)]
 
     return write_once(folder, ["cifar10", records], write)

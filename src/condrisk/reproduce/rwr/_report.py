@@ -11,7 +11,7 @@ from condrisk.reproduce.rwr._figure import draw_calibration_against_deferral, dr
 from condrisk.reproduce.rwr._tables import all_tables
 from condrisk.reproduce.rwr.claims import claims_page
 
-_FIGURES = {
+FIGURES = {
     "profile": draw_profile,
     "calibration-against-deferral": draw_calibration_against_deferral,
 }
@@ -42,6 +42,6 @@ def write_report(records: Iterable[Record], folder: Path, *, folds: str) -> list
         written = write_tables(all_tables(records), folder)
         pages = (records, []) if folds == "paper" else ([], records)
         write_whole(folder / "claims.md", claims_page(*pages))
-        return [*written, folder / "claims.md", *write_figures(_FIGURES, records, folder)]
+        return [*written, folder / "claims.md", *write_figures(FIGURES, records, folder)]
 
     return write_once(folder, [folds, records], write)
