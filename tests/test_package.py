@@ -273,5 +273,16 @@ def test_pages_are_those_of_the_records():
         assert path.read_text(encoding="utf-8") == text, path
 
 
+@pytest.mark.parametrize("room", ["condrisk", "condrisk.risk", "condrisk.deferral"])
+def test_names_that_are_imported_late_are_listed_and_others_are_refused(room):
+    code = (
+        f"import {room} as room; names = dir(room); "
+        f"assert set(names) == set(room.__all__); [getattr(room, name) for name in names]"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
+        importlib.import_module(room).Nonsense  # noqa: B018
+
+
 def test_version_has_an_entry_in_the_changelog():
     assert f"## {condrisk.__version__}" in (ROOT / "CHANGELOG.md").read_text()

@@ -45,3 +45,7 @@ __all__ = [
     "pinball",
     "predict_risk",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -50,3 +50,7 @@ __all__ = [
     "SupportRule",
     "denoised_risk",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -55,3 +55,7 @@ __all__ = [
     "predict_risk",
     "refit_risk",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
