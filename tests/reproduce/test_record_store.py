@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from condrisk._files import write_whole
 from condrisk.reproduce import CorruptRecordError, read_records
-from condrisk.reproduce._records import Store, Unit, parse_units, save_unit, write_whole
+from condrisk.reproduce._records import Store, Unit, parse_units, save_unit
 
 
 def unit(name="energy", fold=0, seconds=1.5):

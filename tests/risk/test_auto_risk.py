@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import RepeatedKFold
+from sklearn.tree import DecisionTreeClassifier
 
 from condrisk import AutoRisk, Deferral
 from condrisk.datasets import make_gaussian_mixture, make_heteroscedastic
@@ -117,6 +118,7 @@ def test_classes(predictor, loss):
     model = AutoRisk(predictor, loss=loss, random_state=0).fit(world.X, world.y)
     board = {row["candidate"]: row for row in model.leaderboard_}
     assert "plug-in" in board
+    assert ("hybrid" in board) == (predictor is not None)  # a stack is a pool already
     assert board["mixture"]["score"] < 1
     fresh = world.sample(20_000, random_state=1)
     realised = model.loss_values(fresh.X, fresh.y)
@@ -145,10 +147,41 @@ def test_a_row_held_out_twice_is_refused(world):
 def test_a_budget_is_obeyed(world):
     model = AutoRisk(time_budget=0.0, random_state=0).fit(world.X, world.y)
     assert list(model.predictor_.seconds_) == ["ridge"]
-    assert [row["candidate"] for row in model.leaderboard_ if row["seconds"]] == ["forest"]
+    assert [row["candidate"] for row in model.leaderboard_ if row["seconds"]] == ["extra-trees"]
 
 
 def test_one_row_a_candidate_and_few_rows():
     world = make_heteroscedastic(15, random_state=0)
     model = AutoRisk(LinearRegression(), random_state=0).fit(world.X, world.y)
     assert_allclose(model.predict_risk(world.X), model.oof_loss_.mean())
+
+
+def test_a_second_opinion_helps_a_predictor_with_poor_probabilities():
+    """As in `HybridRisk`: what the pool knows of the classes is better than the predictor alone."""
+    for seed in range(2):
+        world = make_gaussian_mixture(1000, random_state=seed)
+        poor = DecisionTreeClassifier(max_depth=2, random_state=0)
+        model = AutoRisk(poor, loss="log_loss", random_state=0).fit(world.X, world.y)
+        board = {row["candidate"]: row for row in model.leaderboard_}
+        assert board["hybrid"]["score"] < board["plug-in"]["score"]
+        assert model.seconds_["hybrid"] == board["hybrid"]["seconds"] > 0
+
+
+def test_parts_and_their_seconds(world):
+    model = AutoRisk(random_state=0).fit(world.X, world.y)
+    predictor = [f"predictor, {name}" for name in model.predictor_.seconds_]
+    assert list(model.seconds_) == [*predictor, *MEMBERS]
+    assert min(model.seconds_.values()) > 0
+
+
+def test_groups_reach_the_folds_of_predictor_and_pool():
+    world = make_gaussian_mixture(300, random_state=0)
+    groups = np.repeat(np.arange(30), 10)
+    for predictor in (None, LogisticRegression(), FrozenEstimator(_logistic(world))):
+        model = AutoRisk(predictor, loss="zero_one", time_budget=0, random_state=0)
+        model.fit(world.X, world.y, groups=groups)
+        assert np.isfinite(model.predict_risk(world.X)).all()
+
+
+def _logistic(world):
+    return LogisticRegression().fit(world.X, world.y)

@@ -25,12 +25,12 @@ def fitted():
     return StackedRegressor(random_state=0).fit(X, y), X, y
 
 
-def held_out_members(stack, X, y):
+def held_out_members(stack, X, y, groups=None):
     """Return the held-out answers of each member, as the stack finds them."""
     seen = {}
     original = stack._mix
     stack._mix = lambda held_out, *rest: (seen.update(held_out), original(held_out, *rest))
-    stack.fit(X, y)
+    stack.fit(X, y, groups=groups)
     del stack._mix
     return {name: answer for name, (answer, _) in seen.items()}
 
@@ -46,15 +46,20 @@ def test_shares_are_convex_and_no_model_alone_does_better(fitted):
     assert stacked <= min(np.mean((answer - y) ** 2) for answer in alone.values()) * (1 + 1e-6)
 
 
-def test_a_held_out_answer_has_not_seen_its_row():
+@pytest.mark.parametrize("together", [False, True])
+def test_a_held_out_answer_has_not_seen_its_row(together):
+    """With groups it has not seen the fold either; without, a process leaves out the row alone."""
     X, y = regression(80)
+    groups = np.arange(80) if together else None
     stack = StackedRegressor(cv=4, random_state=0)
-    before = held_out_members(stack, X, y)
+    before = held_out_members(stack, X, y, groups)
     first = stack.held_out_.fold == 0
+    if not together:
+        first &= np.cumsum(first) == 5  # one row
     changed = np.where(first, y + 100 * np.arange(len(y)), y)
-    after = held_out_members(StackedRegressor(cv=4, random_state=0), X, changed)
+    after = held_out_members(StackedRegressor(cv=4, random_state=0), X, changed, groups)
     for name in REGRESSORS:
-        assert_allclose(after[name][first], before[name][first])
+        assert_allclose(after[name][first], before[name][first], atol=1e-5)
         assert not np.allclose(after[name][~first], before[name][~first])
 
 
@@ -62,10 +67,10 @@ def test_answers_of_new_rows_and_signs(fitted):
     stack, X, _ = fitted
     answers = stack.answers(X)
     assert_allclose(answers["predict"], stack.predict(X))
-    assert answers["signs"].shape == stack.held_out_.answers["signs"].shape == (len(X), 2)
+    assert answers["signs"].shape == stack.held_out_.answers["signs"].shape == (len(X), 3)
     assert (answers["signs"] >= 0).all()
-    # Far away the process knows that it does not know.
-    assert stack.answers(X + 100)["signs"][:, 1].min() > answers["signs"][:, 1].max()
+    # Far away the processes know that they do not know.
+    assert (stack.answers(X + 100)["signs"][:, 1:].min(0) > answers["signs"][:, 1:].max(0)).all()
 
 
 def test_noise_is_answered_by_its_mean():

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
+
+from condrisk._files import write_whole
 
 Record = dict[str, Any]
 Key = tuple[str, int]
@@ -178,19 +179,6 @@ def save_unit(unit: Unit, folder: Path) -> None:
     """Write one unit into a folder of units; called in the process that has made it."""
     path = folder / f"{unit.set}-{unit.fold:02d}.jsonl"
     write_whole(path, "\n".join(unit.to_lines()) + "\n")
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file whole or not at all, also if the machine stops in between."""
-    draft = path.with_name(f".{path.name}.{token_hex(4)}.tmp")
-    try:
-        with open(draft, "x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _set_aside(path: Path) -> Path:

@@ -9,7 +9,7 @@ from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from condrisk.reproduce._records import write_whole
+from condrisk._files import write_whole
 from condrisk.reproduce._render import to_latex, to_markdown, to_png
 from condrisk.reproduce._table import Table
 

@@ -13,8 +13,8 @@ from condrisk.losses import ClassLoss, encode, get_loss
 from condrisk.metrics import deferral_loss
 from condrisk.risk._answers import Answers
 from condrisk.risk._base import BaseRisk
-from condrisk.risk._crossfit import HeldOut, mean_by_row, rows_of
-from condrisk.risk._pool import fit_pool, log_opinions
+from condrisk.risk._crossfit import HeldOut, align, mean_by_row, rows_of
+from condrisk.risk._pool import Pool, fit_pool, log_opinions
 from condrisk.risk._predictor import Routed
 from condrisk.risk._risk_committee import RiskCommittee
 from condrisk.risk._stack import StackedClassifier, StackedRegressor
@@ -40,7 +40,8 @@ class AutoRisk(BaseRisk):
     The losses of the predictor on rows that it was not fitted on are regressed on the row, the
     predictor's response and, where it is built here, on how far its models disagree. Forests and
     extra-trees learn the losses, and their roots with the conditional variance added back; for
-    classifiers the plug-in risk of the calibrated probabilities joins them. Each judges the rows
+    classifiers there are also the plug-in risk of the calibrated probabilities and, as in
+    `HybridRisk`, that of a pool with other probability models. Each judges the rows
     that it has not seen, and the mixture is the one with the least squared error, which is a
     strictly consistent score for the mean; or, with `cost`, the candidate of least deferral loss.
 
@@ -72,6 +73,9 @@ class AutoRisk(BaseRisk):
         Each candidate with its held-out squared error as a share of that of a constant ("score"),
         its deferral loss at `cost` if that was given, its share in the mixture and the seconds
         that it took; the best first.
+    seconds_ : dict of str to float
+        What each part took: the models of the predictor, or the predictor as a whole, then the
+        candidates.
     oof_loss_, oof_risk_ : ndarray of shape (n_samples,)
         Losses out of fold, and the risk of each row by what has not seen its loss. Not part of a
         saved model.
@@ -181,8 +185,10 @@ class AutoRisk(BaseRisk):
         loss = self._losses(y[rows], answers[self.loss_.response])
         self._remember(held_out, loss, n_rows=len(y))
         weight = None if sample_weight is None else sample_weight[rows]
-        self._pool = self._fit_pool(answers, y[rows], weight)
-        at_hand = self._at_hand(answers)
+        self.seconds_ = self._predictor_seconds(time.perf_counter() - began)
+        until = np.inf if self.time_budget is None else began + self.time_budget
+        self._fit_opinions(rows_of(X, rows), y[rows], held_out, weight, routed, until)
+        at_hand = self._at_hand(answers, self._other_held_out())
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         self.committee_ = RiskCommittee(seed, self.n_jobs).fit(
             self._inputs(rows_of(X, rows), answers, at_hand),
@@ -190,8 +196,9 @@ class AutoRisk(BaseRisk):
             weight,
             at_hand,
             least=min(self.loss_.minimum, float(loss.min())),
-            until=np.inf if self.time_budget is None else began + self.time_budget,
+            until=until,
         )
+        self.seconds_ |= self.committee_.seconds
         self._judge(loss, weight)
         chosen = self.committee_.held_out.pop(self._chosen)
         del self.committee_.held_out
@@ -213,23 +220,73 @@ class AutoRisk(BaseRisk):
             raise ValueError("cv must hold out no row twice: trees judge rows they have not seen.")
         return held_out
 
-    def _fit_pool(
-        self, answers: dict[str, NDArray[Any]], y: NDArray[Any], weight: NDArray[Any] | None
-    ) -> Any:
-        """Return what calibrates the predictor's probabilities, for losses of classes."""
-        if not isinstance(self.loss_, ClassLoss) or self._task() != "classification":
-            return None
-        codes = encode(y, self.classes_)
-        return fit_pool(log_opinions([answers["predict_proba"]]), codes, weight)
+    def _predictor_seconds(self, total: float) -> dict[str, float]:
+        if not self._is_stack():
+            return {"predictor": total}
+        return {f"predictor, {name}": took for name, took in self.predictor_.seconds_.items()}
 
-    def _at_hand(self, answers: Any) -> dict[str, Floats]:
-        """Return estimates that no regression is needed for: the plug-in risk of a classifier."""
-        if self._pool is None:
-            return {}
-        proba = self._pool(log_opinions([_get(answers, "predict_proba")]))
-        response = _get(answers, self.loss_.response)
-        assert isinstance(self.loss_, ClassLoss)
-        return {"plug-in": self.loss_.expected(response, proba, classes=self.classes_)}
+    # -- classes: probabilities put into the loss -----------------------------------------------
+
+    def _fit_opinions(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        held_out: HeldOut,
+        weight: NDArray[Any] | None,
+        routed: Routed,
+        until: float,
+    ) -> None:
+        """Learn how to calibrate the predictor's probabilities, and how to pool them with others'.
+
+        A stack is a pool already; to any other predictor one is added, if there is time.
+        """
+        self._pools: dict[str, Pool] = {}
+        self.other_opinion_: StackedClassifier | None = None
+        if not isinstance(self.loss_, ClassLoss) or self._task() != "classification":
+            return
+        codes = encode(y, self.classes_)
+        own = held_out.answers[0]["predict_proba"]
+        self._pools["plug-in"] = fit_pool(log_opinions([own]), codes, weight)
+        start = time.perf_counter()
+        if self._is_stack() or start > until or len(np.unique(y)) < 2:
+            return
+        stack = StackedClassifier(
+            cv=self._folds_of(held_out),
+            time_budget=None if np.isinf(until) else until - start,
+            random_state=self.random_state,
+        )
+        groups = routed["splitter"].get("groups") if held_out.n_splits == 1 else None
+        self.other_opinion_ = stack.fit(X, y, weight, groups=groups)
+        both = log_opinions([own, self._other_held_out()])
+        self._pools["hybrid"] = fit_pool(both, codes, weight)
+        self.seconds_["hybrid"] = time.perf_counter() - start
+
+    def _folds_of(self, held_out: HeldOut) -> Any:
+        """Return the folds that the predictor had, or for one that was not fitted here, five."""
+        if held_out.n_splits > 1:
+            return [(held_out.others(k), held_out.of(k)) for k in held_out.splits]
+        return self.cv if isinstance(self.cv, int) else 5
+
+    def _other_held_out(self) -> Any:
+        if self.other_opinion_ is None:
+            return None
+        return self._aligned(self.other_opinion_.held_out_.answers["predict_proba"])
+
+    def _aligned(self, proba: Floats) -> Floats:
+        assert self.other_opinion_ is not None
+        return align(proba, self.other_opinion_.classes_, self.classes_)
+
+    def _at_hand(self, answers: Any, other: Floats | None) -> dict[str, Floats]:
+        """Return estimates that no regression is needed for: the plug-in risks of a classifier."""
+        found = {}
+        for name, pool in self._pools.items():
+            own = _get(answers, "predict_proba")
+            opinions = [own] if name == "plug-in" or other is None else [own, other]
+            assert isinstance(self.loss_, ClassLoss)
+            response = _get(answers, self.loss_.response)
+            proba = pool(log_opinions(opinions))
+            found[name] = self.loss_.expected(response, proba, classes=self.classes_)
+        return found
 
     def _inputs(self, X: Any, answers: Any, at_hand: dict[str, Floats]) -> Floats:
         """Return what the risk is regressed on."""
@@ -253,7 +310,7 @@ class AutoRisk(BaseRisk):
             if self.cost is not None:
                 row["deferral_loss"] = deferral_loss(loss, risk, self.cost, sample_weight=weight)
             row["share"] = committee.shares.get(name, float("nan"))
-            row["seconds"] = committee.seconds.get(name, 0.0)
+            row["seconds"] = self.seconds_.get(name, 0.0)
             board.append(row)
         by = "score" if self.cost is None else "deferral_loss"
         # Of equals the mixture is the safest.
@@ -263,7 +320,10 @@ class AutoRisk(BaseRisk):
             committee.keep(self._chosen)
 
     def _risk(self, X: Any, answers: Answers) -> Floats:
-        at_hand = self._at_hand(answers)
+        other = None
+        if self.other_opinion_ is not None:
+            other = self._aligned(self.other_opinion_.predict_proba(X))
+        at_hand = self._at_hand(answers, other)
         return self._clipped(self.committee_.predict(self._inputs(X, answers, at_hand), at_hand))
 
     def __sklearn_tags__(self) -> Any:

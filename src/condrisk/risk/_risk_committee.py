@@ -14,7 +14,7 @@ from condrisk.risk._loss_regressor import convex_shares
 
 Floats = NDArray[np.float64]
 
-N_TREES = 100
+N_TREES = 80
 # Under the noise of realised losses a leaf of one row learns that row; five average a little.
 LEAF_ROWS = 5
 # Each split looks at so large a share of the features, so that the trees differ.
@@ -84,7 +84,6 @@ class RootTrees(Trees):
 
 
 MEMBERS: dict[str, tuple[type[Trees], type]] = {
-    "forest": (Trees, RandomForestRegressor),
     "extra-trees": (Trees, ExtraTreesRegressor),
     "forest on roots": (RootTrees, RandomForestRegressor),
     "extra-trees on roots": (RootTrees, ExtraTreesRegressor),

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from condrisk.risk._crossfit import Split, make_splits
 from condrisk.risk._loss_regressor import FEW_ROWS, convex_shares
 from condrisk.risk._pool import fit_pool, log_opinions
-from condrisk.risk._stack_members import CLASSIFIERS, REGRESSORS, Factory, Member
+from condrisk.risk._stack_members import CLASSIFIERS, REGRESSORS, Factory, Folds, Member
 
 Floats = NDArray[np.float64]
 
@@ -38,7 +38,7 @@ class HeldOutStack(NamedTuple):
 
 
 class _Stack(BaseEstimator, metaclass=ABCMeta):
-    """Cross-fits models, mixes them by their held-out answers, and fits them on all rows."""
+    """Cross-fits models and mixes them by their held-out answers."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "cv": ["cv_object"],
@@ -57,7 +57,7 @@ class _Stack(BaseEstimator, metaclass=ABCMeta):
     def fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, groups: Any = None
     ) -> Self:
-        """Cross-fit the models, mix them, and fit them on all rows.
+        """Cross-fit the models and mix them.
 
         Parameters
         ----------
@@ -81,10 +81,11 @@ class _Stack(BaseEstimator, metaclass=ABCMeta):
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         self._members: dict[str, Member] = {}
         self.seconds_: dict[str, float] = {}
-        held_out = self._cross_fit(X, target, weight, splits, seed)
         fold = np.empty(len(target), dtype=np.intp)
         for k, (_, test) in enumerate(splits):
             fold[test] = k
+        alone = isinstance(self.cv, int) and groups is None
+        held_out = self._cross_fit(X, target, weight, Folds(splits, fold, alone), seed)
         self._mix(held_out, target, weight, fold)
         self.held_out_ = HeldOutStack(self._combine(held_out, len(X), fold=fold), fold)
         return self
@@ -158,7 +159,7 @@ class _Stack(BaseEstimator, metaclass=ABCMeta):
         return splits
 
     def _cross_fit(
-        self, X: Floats, target: NDArray[Any], weight: Floats, splits: list[Split], seed: int
+        self, X: Floats, target: NDArray[Any], weight: Floats, folds: Folds, seed: int
     ) -> dict[str, Any]:
         """Return held-out answers of each model that the budget allows for."""
         began = time.perf_counter()
@@ -168,8 +169,8 @@ class _Stack(BaseEstimator, metaclass=ABCMeta):
                 start = time.perf_counter()
                 if found and self.time_budget is not None and start - began > self.time_budget:
                     break
-                found[name] = _held_out(make, X, target, weight, splits, seed)
-                self._members[name] = make(seed).fit(X, target, weight)
+                self._members[name] = make(seed)
+                found[name] = self._members[name].fit(X, target, weight, folds)
                 self.seconds_[name] = time.perf_counter() - start
         return found
 
@@ -187,10 +188,12 @@ class _Stack(BaseEstimator, metaclass=ABCMeta):
 class StackedRegressor(RegressorMixin, _Stack):
     """Regressor: a convex mixture of unlike models, with shares found by cross-fitting.
 
-    Ridge regression, extra-trees, boosting, a Gaussian process (on the rows and their Yeo-Johnson
-    scores) and the mean are each fitted on every fold's training rows and then on all rows. The
-    shares minimise the squared error of the held-out predictions. These are remembered, since
-    they are what a risk is learnt from: nothing has to be fitted twice for it.
+    Ridge regression, extra-trees and boosting are fitted on the rows outside each fold, and the
+    average over folds answers. Two Gaussian processes (Matérn 3/2 and 1/2, on the rows and their
+    Yeo-Johnson scores) are fitted on all rows; what they would have said of a row without having
+    seen it has a closed form. The shares of all these, and of the mean, minimise the squared error
+    of the held-out predictions. These are remembered, since they are what a risk is learnt from:
+    nothing has to be fitted twice for it.
 
     Parameters
     ----------
@@ -275,10 +278,10 @@ class StackedRegressor(RegressorMixin, _Stack):
 class StackedClassifier(ClassifierMixin, _Stack):
     """Classifier: a log-linear pool of unlike models, with weights found by cross-fitting.
 
-    Logistic regression, extra-trees and boosting are each fitted on every fold's training rows
-    and then on all rows. Their log-probabilities are added with the weights that have the least
-    log loss on held-out rows, which calibrates them too. The held-out answers are remembered,
-    since they are what a risk is learnt from: nothing has to be fitted twice for it.
+    Logistic regression, extra-trees and boosting are fitted on the rows outside each fold, and the
+    average over folds answers. Their log-probabilities are added with the weights that have the
+    least log loss on held-out rows, which calibrates them too. The held-out answers are
+    remembered, since they are what a risk is learnt from: nothing has to be fitted twice for it.
 
     Parameters
     ----------
@@ -362,22 +365,3 @@ class StackedClassifier(ClassifierMixin, _Stack):
             "predict_proba": proba,
             "signs": np.column_stack(apart),
         }
-
-
-def _held_out(
-    make: Factory,
-    X: Floats,
-    target: NDArray[Any],
-    weight: Floats,
-    splits: list[Split],
-    seed: int,
-) -> tuple[Floats, Floats | None]:
-    """Return what a model says of the rows of each fold, fitted on the others."""
-    parts = [
-        make(seed).fit(X[train], target[train], weight[train]).predict(X[test])
-        for train, test in splits
-    ]
-    order = np.argsort(np.concatenate([test for _, test in splits]))
-    answer = np.concatenate([part for part, _ in parts])[order]
-    deviations = [deviation for _, deviation in parts if deviation is not None]
-    return answer, np.concatenate(deviations)[order] if deviations else None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, Protocol, Self
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PowerTransformer, StandardScaler
 
+from condrisk.risk._crossfit import Split
 from condrisk.risk._gaussian_process import GaussianProcess
 
 Floats = NDArray[np.float64]
@@ -29,11 +31,29 @@ MOST_PROCESS_ROWS = 6000
 FAR_OUT = 5.0
 
 
+class Folds(NamedTuple):
+    """The folds of a stack, and whether rows may be held out one by one instead.
+
+    Attributes
+    ----------
+    splits : list of (train, test)
+        Rows of each fold.
+    fold : ndarray of shape (n_rows,)
+        The fold in which each row is held out.
+    alone : bool
+        Whether rows have nothing to do with each other, so that holding out a row is enough.
+    """
+
+    splits: list[Split]
+    fold: NDArray[np.intp]
+    alone: bool
+
+
 class Member(Protocol):
     """A model of a stack."""
 
-    def fit(self, X: Floats, y: Floats, weight: Floats) -> Self:
-        """Fit it on weighted rows."""
+    def fit(self, X: Floats, y: NDArray[Any], weight: Floats, folds: Folds) -> Prediction:
+        """Fit it on weighted rows; return predictions for rows that were held out."""
 
     def predict(self, X: Floats) -> Prediction:
         """Return predictions, and standard deviations or None."""
@@ -55,62 +75,81 @@ class _Filled:
         return np.where(missing, self._medians, X) if missing.any() else X
 
 
-class Plain:
-    """A scikit-learn regressor.
+class Averaged:
+    """Scikit-learn regressors, one for each fold, fitted on the others; their average answers.
+
+    As good as one that is fitted on all rows again, or better, and no further fit.
 
     Parameters
     ----------
-    model : regressor
-        What to fit.
+    make : callable
+        Returns a regressor, given its seed.
+    seed : int
+        Each fold has a seed of its own.
     """
 
-    def __init__(self, model: Any) -> None:
-        self._model = model
+    response: ClassVar[str] = "predict"
 
-    def fit(self, X: Floats, y: Floats, weight: Floats) -> Self:
-        """Fit it; weights that are all alike are none."""
+    def __init__(self, make: Callable[[int], Any], seed: int) -> None:
+        self._make, self._seed = make, seed
+
+    def fit(self, X: Floats, y: NDArray[Any], weight: Floats, folds: Folds) -> Prediction:
+        """Fit one on the rows outside each fold; weights that are all alike are none."""
         self._fill = _Filled(X)
-        weights = {} if np.ptp(weight) == 0 else {self._weight_name(): weight}
-        self._model.fit(self._fill(X), y, **weights)
-        return self
+        X, weighted = self._fill(X), np.ptp(weight) > 0
+        self._models, parts = [], []
+        for k, (train, test) in enumerate(folds.splits):
+            model = self._make((self._seed + k) % 2**31)
+            weights = {_weight_name(model): weight[train]} if weighted else {}
+            self._models.append(model.fit(X[train], y[train], **weights))
+            parts.append(getattr(model, self.response)(X[test]))
+        order = np.argsort(np.concatenate([test for _, test in folds.splits]))
+        return np.concatenate(parts)[order], None
 
     def predict(self, X: Floats) -> Prediction:
-        """Return predictions; it has no deviations."""
-        return self._model.predict(self._fill(X)), None
-
-    def _weight_name(self) -> str:
-        steps = getattr(self._model, "steps", None)
-        return "sample_weight" if steps is None else f"{steps[-1][0]}__sample_weight"
+        """Return the average answer; it has no deviations."""
+        X = self._fill(X)
+        return np.mean([getattr(model, self.response)(X) for model in self._models], axis=0), None
 
 
-class Probable(Plain):
-    """A scikit-learn classifier, which answers with probabilities."""
+class AveragedClasses(Averaged):
+    """Scikit-learn classifiers, which answer with probabilities."""
 
-    def predict(self, X: Floats) -> Prediction:
-        """Return class probabilities; it has no deviations."""
-        return self._model.predict_proba(self._fill(X)), None
+    response = "predict_proba"
 
 
 class Process:
     """A Gaussian process on the rows and their Yeo-Johnson scores, side by side; no weights.
 
     Length scales tell the better of the two for each feature.
+
+    Parameters
+    ----------
+    smoothness : {0.5, 1.5}
+        Of its kernel.
+    seed : int
+        Picks rows.
     """
 
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
+    def __init__(self, smoothness: float, seed: int) -> None:
+        self._smoothness, self._seed = smoothness, seed
 
-    def fit(self, X: Floats, y: Floats, weight: Floats) -> Self:
-        """Fit it on at most `MOST_PROCESS_ROWS` rows."""
+    def fit(self, X: Floats, y: NDArray[Any], weight: Floats, folds: Folds) -> Prediction:
+        """Fit it on at most `MOST_PROCESS_ROWS` rows; the others are new to it."""
         self._fill = _Filled(X)
-        if len(X) > MOST_PROCESS_ROWS:
-            rows = np.random.RandomState(self._seed).permutation(len(X))[:MOST_PROCESS_ROWS]
-            X, y = X[rows], y[rows]
+        order = np.random.RandomState(self._seed).permutation(len(X))
+        known, new = np.sort(order[:MOST_PROCESS_ROWS]), order[MOST_PROCESS_ROWS:]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
-            self._scores = PowerTransformer().fit(self._fill(X))
-        self._process = GaussianProcess(self._seed).fit(self._seen(X), y)
-        return self
+            self._scores = PowerTransformer().fit(self._fill(X[known]))
+        self._process = GaussianProcess(self._seed, self._smoothness)
+        self._process.fit(self._seen(X[known]), y[known], folds.fold[known], alone=folds.alone)
+        mean, deviation = np.empty(len(X)), np.empty(len(X))
+        mean[known], deviation[known] = self._process.held_out
+        del self._process.held_out
+        if len(new):
+            mean[new], deviation[new] = self.predict(X[new])
+        return mean, deviation
 
     def predict(self, X: Floats) -> Prediction:
         """Return predictions and deviations."""
@@ -122,53 +161,55 @@ class Process:
         return np.column_stack([X, np.clip(scores, -FAR_OUT, FAR_OUT)])
 
 
-def _ridge(seed: int) -> Member:
-    return Plain(make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3, 3, 13))))
+def _weight_name(model: Any) -> str:
+    steps = getattr(model, "steps", None)
+    return "sample_weight" if steps is None else f"{steps[-1][0]}__sample_weight"
 
 
-def _trees(seed: int) -> Member:
-    return Plain(ExtraTreesRegressor(100, random_state=seed))
+def _ridge(seed: int) -> Any:
+    return make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3, 3, 13)))
 
 
-def _boosting(seed: int) -> Member:
-    return Plain(
-        HistGradientBoostingRegressor(
-            max_iter=300,
-            learning_rate=0.1,
-            max_leaf_nodes=8,
-            min_samples_leaf=5,
-            max_features=0.5,
-            early_stopping=False,
-            random_state=seed,
-        )
+def _trees(seed: int) -> Any:
+    return ExtraTreesRegressor(25, random_state=seed)
+
+
+def _boosting(seed: int) -> Any:
+    return HistGradientBoostingRegressor(
+        max_iter=300,
+        learning_rate=0.2,
+        max_leaf_nodes=8,
+        min_samples_leaf=5,
+        max_features=0.5,
+        early_stopping=False,
+        random_state=seed,
     )
 
 
-def _logistic(seed: int) -> Member:
-    return Probable(make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)))
+def _logistic(seed: int) -> Any:
+    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
 
 
-def _class_trees(seed: int) -> Member:
-    return Probable(ExtraTreesClassifier(200, min_samples_leaf=2, random_state=seed))
+def _class_trees(seed: int) -> Any:
+    return ExtraTreesClassifier(80, min_samples_leaf=2, random_state=seed)
 
 
-def _class_boosting(seed: int) -> Member:
-    return Probable(
-        HistGradientBoostingClassifier(
-            max_iter=100, learning_rate=0.08, max_leaf_nodes=15, random_state=seed
-        )
+def _class_boosting(seed: int) -> Any:
+    return HistGradientBoostingClassifier(
+        max_iter=100, learning_rate=0.08, max_leaf_nodes=15, random_state=seed
     )
 
 
 # In the order in which a budget is spent.
 REGRESSORS: dict[str, Factory] = {
-    "ridge": _ridge,
-    "trees": _trees,
-    "boosting": _boosting,
-    "process": Process,
+    "ridge": partial(Averaged, _ridge),
+    "trees": partial(Averaged, _trees),
+    "boosting": partial(Averaged, _boosting),
+    "process": partial(Process, 1.5),
+    "rough process": partial(Process, 0.5),
 }
 CLASSIFIERS: dict[str, Factory] = {
-    "logistic": _logistic,
-    "trees": _class_trees,
-    "boosting": _class_boosting,
+    "logistic": partial(AveragedClasses, _logistic),
+    "trees": partial(AveragedClasses, _class_trees),
+    "boosting": partial(AveragedClasses, _class_boosting),
 }

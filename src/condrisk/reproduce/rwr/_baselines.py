@@ -1,4 +1,7 @@
-"""Other people's methods, as the study sets them up. They are registered as a user's would be."""
+"""What the pairs are compared with: other people's methods and our default.
+
+They are registered as a user's would be.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ from typing import Any
 
 from condrisk.baselines import KernelRejector, NetRegressor, SelectiveNet
 from condrisk.reproduce.rwr._methods import SEED, PaperSplit, register_method
+from condrisk.reproduce.rwr._study import DEFAULT
+from condrisk.risk import AutoRisk
 
 # Their networks are trained by torch.
 NEED_TORCH = ("SelNet", "NN+kNNRej", "NN+kernel")
@@ -27,6 +32,12 @@ def kernel_rejector_as_published() -> Any:
 def kernel_rejector() -> Any:
     """Return the kernel rejector that defers where it has no data."""
     return _kernel_rejector(no_data="defer")
+
+
+@register_method(DEFAULT)
+def default() -> Any:
+    """Return what `AutoRisk` does when it is told nothing, its predictor included."""
+    return AutoRisk(random_state=SEED)
 
 
 def _kernel_rejector(no_data: Any) -> Any:

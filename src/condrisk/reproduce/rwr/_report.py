@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from condrisk.reproduce._records import Record, write_whole
+from condrisk._files import write_whole
+from condrisk.reproduce._records import Record
 from condrisk.reproduce._report import write_figures, write_once, write_tables
 from condrisk.reproduce.rwr._figure import draw_calibration_against_deferral, draw_profile
 from condrisk.reproduce.rwr._tables import all_tables

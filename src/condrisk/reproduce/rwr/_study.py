@@ -13,7 +13,8 @@ from condrisk.reproduce._summary import RELATIVE_ZERO, Summary, mean_and_se
 from condrisk.reproduce.rwr._paper import BENCHMARKS, COSTS, MODELS, PAIRS, SETS, paper_value
 
 Record = Mapping[str, Any]
-KNOWN_METHODS = (*PAIRS, *BENCHMARKS, "NN+kernel")
+DEFAULT = "condrisk (default)"
+KNOWN_METHODS = (*PAIRS, *BENCHMARKS, "NN+kernel", DEFAULT)
 PER_COST = ("loss", "rate", "oracle")
 
 
@@ -67,7 +68,7 @@ class Study:
 
     @property
     def new_methods(self) -> tuple[str, ...]:
-        """The methods that are neither the paper's nor ours."""
+        """The methods that are neither the paper's nor part of the study."""
         return tuple(method for method in self.methods if method not in KNOWN_METHODS)
 
     def records(self, set_name: str, method: str) -> list[Record]:

@@ -11,11 +11,11 @@ from condrisk.reproduce._table import Cell, Group, Row, Table
 from condrisk.reproduce.rwr._cells import caption, cells, headers, two_decimals
 from condrisk.reproduce.rwr._paper import COSTS, MODELS, PAIRS
 from condrisk.reproduce.rwr._predictor_tables import EXTRA_VIEWS, TABLE_3_VIEW, by_predictor
-from condrisk.reproduce.rwr._study import Record, Study
+from condrisk.reproduce.rwr._study import DEFAULT, Record, Study
 
 # The scale of the paper's Table 4: least, middle, largest.
 LOW, MIDDLE, HIGH = (0x5A, 0x8A, 0xC6), (0xFC, 0xFC, 0xFF), (0xF8, 0x69, 0x6B)
-SELECTED = ("MLP+RF", "RF+RF", "NN+kNNRej", "SelNet", "NN+kernel")
+SELECTED = ("MLP+RF", "RF+RF", "NN+kNNRej", "SelNet", "NN+kernel", DEFAULT)
 _REFERENCES = (
     "always: everything is deferred; never: every prediction is accepted; oracle: knows each loss "
     "beforehand, no rule can beat it."
