@@ -34,6 +34,7 @@ from sklearn.ensemble import IsolationForest, RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 
 from benchmarks.beyond_shift import SHIFT, run_shift
+from condrisk._files import write_whole
 from condrisk.datasets import (
     UCI_NAMES,
     load_uci,
@@ -41,7 +42,7 @@ from condrisk.datasets import (
     make_hidden_noise,
 )
 from condrisk.deferral import BudgetRule, ExploringRule, SupportRule
-from condrisk.reproduce._records import describe_machine, installed_versions, write_whole
+from condrisk.reproduce._records import describe_machine, installed_versions
 from condrisk.risk import (
     DistanceSupport,
     ForestSupport,

@@ -27,8 +27,9 @@ from torch.nn import functional
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
+from condrisk._files import write_whole
 from condrisk.datasets import load_cifar10
-from condrisk.reproduce._records import describe_machine, installed_versions, write_whole
+from condrisk.reproduce._records import describe_machine, installed_versions
 from condrisk.reproduce.cifar10._networks import CLASSIFIERS, REGRESSORS, Networks
 from condrisk.reproduce.cifar10._run import run_cifar10
 from condrisk.vision import create_model

@@ -39,10 +39,11 @@ from scipy.special import ndtr, ndtri
 from sklearn.linear_model import LogisticRegression
 
 from condrisk import Deferral, PlugInRisk
+from condrisk._files import write_whole
 from condrisk.datasets import make_gaussian_mixture
 from condrisk.deferral import RateControlRule, RiskControlRule
 from condrisk.deferral._tests_of_risk import betting_p_values
-from condrisk.reproduce._records import describe_machine, installed_versions, write_whole
+from condrisk.reproduce._records import describe_machine, installed_versions
 from condrisk.theory._betting import betting_p_value
 
 RECORD = Path(__file__).resolve().parents[1] / "results" / "risk_control.json"

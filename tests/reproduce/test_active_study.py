@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from condrisk.datasets import UCI_NAMES
+from condrisk.reproduce._summary import holm
 from condrisk.reproduce.active._figures import draw_areas, draw_curves
 from condrisk.reproduce.active._page import active_page
 from condrisk.reproduce.active._protocol_page import EXAMPLE
@@ -16,7 +17,6 @@ from condrisk.reproduce.active._study import (
     bands,
     compare,
     error_factor,
-    holm,
     labels_needed,
     left_at_the_end,
 )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy import stats
 
 # Below this share of their size, differences of means are rounding of float64.
 RELATIVE_ZERO = 1e-12
@@ -108,3 +109,42 @@ def paired_difference(ours: Mapping[int, float], other: Mapping[int, float]) -> 
         return None
     mean, se = mean_and_se([other[fold] - ours[fold] for fold in shared])
     return Summary(mean, se, len(shared))
+
+
+def worse_p(differences: Sequence[float], *, test_share: float) -> float:
+    """Return the one-sided p-value of "ours minus theirs is above zero", over folds.
+
+    Folds that test on different rows learn from rows that overlap: Nadeau and Bengio's correction
+    adds the ratio of rows to test on and to learn from to the variance.
+
+    Examples
+    --------
+    >>> from condrisk.reproduce._summary import worse_p
+    >>> worse_p([0.1, 0.2, 0.1, 0.2], test_share=0.1) < 0.05
+    True
+    >>> worse_p([0.0, 0.0], test_share=0.1)
+    0.5
+    """
+    array = np.asarray(differences, dtype=float)
+    mean, spread = float(array.mean()), float(array.std(ddof=1))
+    if spread <= RELATIVE_ZERO * abs(mean) or spread == 0:
+        return 0.5 if mean == 0 else float(mean < 0)
+    error = spread * math.sqrt(1 / len(array) + test_share / (1 - test_share))
+    return float(stats.t.sf(mean / error, len(array) - 1))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values corrected for their number by Holm's method.
+
+    Examples
+    --------
+    >>> from condrisk.reproduce._summary import holm
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    order = np.argsort(p_values, kind="stable")
+    corrected, largest = [0.0] * len(p_values), 0.0
+    for rank, k in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[k]))
+        corrected[k] = largest
+    return corrected

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from condrisk.reproduce._records import Record
+from condrisk.reproduce._summary import holm
 from condrisk.reproduce.active._protocol_page import (
     first_run_section,
     protocol_section,
@@ -19,7 +20,6 @@ from condrisk.reproduce.active._study import (
     across_sets,
     all_comparisons,
     error_factor,
-    holm,
     left_at_the_end,
     sets_of,
 )

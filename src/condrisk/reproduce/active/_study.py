@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from scipy import stats
 
 from condrisk.datasets import UCI_NAMES
 from condrisk.reproduce._records import Record
+from condrisk.reproduce._summary import holm
 from condrisk.reproduce.active._settings import CIFAR10, METHODS, SETS, TRAP
 
 Floats = NDArray[np.float64]
@@ -181,23 +182,6 @@ def across_sets(found: Mapping[str, Comparison]) -> tuple[float, float, float, f
         return (float(np.exp(logs.mean())), math.nan, math.nan, math.nan)
     test = _test(logs, overlap=0.0)
     return test.ratio, test.low, test.high, test.p
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values corrected for their number by Holm's method.
-
-    Examples
-    --------
-    >>> from condrisk.reproduce.active._study import holm
-    >>> holm([0.01, 0.04, 0.03])
-    [0.03, 0.06, 0.06]
-    """
-    order = np.argsort(p_values, kind="stable")
-    corrected, largest = [0.0] * len(p_values), 0.0
-    for rank, k in enumerate(order):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[k]))
-        corrected[k] = largest
-    return corrected
 
 
 def all_comparisons(records: Iterable[Record]) -> dict[str, dict[str, Comparison]]:
