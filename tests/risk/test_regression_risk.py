@@ -316,3 +316,25 @@ def test_a_part_that_cannot_take_weights_is_named_in_a_warning():
         risk.fit(world.X, world.y, sample_weight=np.ones(60))
     named = {"predictor" in str(w.message) for w in caught}
     assert named == {True, False}
+
+
+class Says(BaseEstimator, RegressorMixin):
+    """Says the same of every row."""
+
+    def __init__(self, what=0.0):
+        self.what = what
+
+    def fit(self, X, y):
+        self.fitted_ = True
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.what)
+
+
+def test_a_risk_beyond_all_numbers_is_the_largest_and_none_is_an_error():
+    X, y = np.arange(20.0)[:, None], np.arange(20.0)
+    large = RegressionRisk(LinearRegression(), regressor=Says(np.inf)).fit(X, y)
+    assert_array_equal(large.predict_risk(X), np.finfo(float).max)
+    with pytest.raises(ValueError, match="NaN or -inf on some rows"):
+        RegressionRisk(LinearRegression(), regressor=Says(np.nan)).fit(X, y).predict_risk(X)

@@ -8,9 +8,16 @@ import typer
 
 import condrisk
 from condrisk.cli import _reproduce
+from condrisk.cli._export import export
+from condrisk.cli._fit import fit
+from condrisk.cli._inspect import inspect
+from condrisk.cli._monitor import monitor
 from condrisk.cli._quickstart import quickstart
+from condrisk.cli._report import report
 from condrisk.cli._reproduce_active import active
 from condrisk.cli._reproduce_theory import theory
+from condrisk.cli._score import score
+from condrisk.cli._serve import serve
 
 app = typer.Typer(
     name="condrisk",
@@ -19,7 +26,8 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
     help="Estimate the expected loss of a model at each input, and defer where it is too high.",
 )
-app.command()(quickstart)
+for command in (quickstart, fit, inspect, score, report, serve, monitor, export):
+    app.command()(command)
 _reproduce.app.command()(theory)
 _reproduce.app.command()(active)
 app.add_typer(_reproduce.app, name="reproduce")

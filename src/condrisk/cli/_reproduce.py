@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from condrisk.cli._study import Records, Update, Warn, carry_out
+from condrisk.cli._study import Records, Scheduler, Update, Warn, carry_out
 
 app = typer.Typer(no_args_is_help=True, help="Run the paper's experiments, next to its numbers.")
 
@@ -60,6 +60,7 @@ def rwr(
     n_jobs: Annotated[
         int | None, typer.Option(min=1, help="Folds at a time. Default: one for each core.")
     ] = None,
+    scheduler: Scheduler = None,
     data_home: Annotated[
         Path | None,
         typer.Option(
@@ -93,6 +94,7 @@ def rwr(
             sets=set_,
             methods=method,
             n_jobs=n_jobs or os.cpu_count() or 1,
+            scheduler=scheduler,
             data_home=data_home,
             progress=update,
             warn=warn,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from condrisk.cli._study import Records, Update, Warn, carry_out
+from condrisk.cli._study import Records, Scheduler, Update, Warn, carry_out
 
 
 def active(
@@ -29,6 +29,7 @@ def active(
     n_jobs: Annotated[
         int | None, typer.Option(min=1, help="Seeds at a time. Default: one for each core.")
     ] = None,
+    scheduler: Scheduler = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -54,6 +55,7 @@ def active(
             embeddings=embeddings,
             sets=set_,
             n_jobs=n_jobs or os.cpu_count() or 1,
+            scheduler=scheduler,
             progress=update,
             warn=warn,
         )

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from condrisk.cli._study import Records, Update, Warn, carry_out
+from condrisk.cli._study import Records, Scheduler, Update, Warn, carry_out
 
 
 def theory(
@@ -18,6 +18,7 @@ def theory(
     n_jobs: Annotated[
         int | None, typer.Option(min=1, help="Settings at a time. Default: one for each core.")
     ] = None,
+    scheduler: Scheduler = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -41,6 +42,7 @@ def theory(
             folder,
             config=TheoryConfig(quick=quick),
             n_jobs=n_jobs or os.cpu_count() or 1,
+            scheduler=scheduler,
             progress=update,
             warn=warn,
         )

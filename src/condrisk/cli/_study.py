@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -23,6 +23,15 @@ Records = list[dict[str, Any]]
 # How much is done of how much, if known, and what is being done.
 Update = Callable[[float | None, float | None, str], None]
 Warn = Callable[[str], None]
+# The option of every study whose parts can be run elsewhere.
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        help="Run on the workers of this Dask scheduler instead, as in tcp://10.0.0.1:8786; "
+        "--n-jobs then means nothing.",
+        metavar="ADDRESS",
+    ),
+]
 
 
 def carry_out(

@@ -13,16 +13,13 @@ from numpy.typing import NDArray
 
 from condrisk.datasets import load_uci
 from condrisk.losses._base import Task
+from condrisk.tables import TableError
 
 # More distinct values than this and a column of text is taken for a name, not for a category.
 MAX_CATEGORIES = 30
 # A whole number with at most this many distinct values is taken for a class.
 MAX_CLASSES = 10
 MAX_ROWS = 100_000
-
-
-class TableError(ValueError):
-    """Something is wrong with the table; the message says what and how to mend it."""
 
 
 @dataclass(frozen=True)

@@ -284,11 +284,10 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
 
     def _clipped(self, risk: Any) -> NDArray[np.float64]:
         """Return what a regressor of losses says, at least the least loss if `clip` is set."""
-        risk = np.asarray(risk, dtype=np.float64).ravel()
+        # A log-linear regressor overflows far away from its rows: as much as can be written.
+        risk = np.minimum(np.asarray(risk, dtype=np.float64).ravel(), np.finfo(np.float64).max)
         if not np.isfinite(risk).all():
-            raise ValueError(
-                "the regressor's estimate of the risk is NaN or infinite on some rows."
-            )
+            raise ValueError("the regressor's estimate of the risk is NaN or -inf on some rows.")
         return np.maximum(risk, self.loss_.minimum) if self.clip else risk
 
     # -- scikit-learn -------------------------------------------------------------------------

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from condrisk.reproduce._records import Key, Record, Store, Unit, save_unit
+from condrisk.reproduce._dispatch import units_of
+from condrisk.reproduce._records import Key, Record, Store, Unit
 from condrisk.reproduce.active._curve import curves
 from condrisk.reproduce.active._settings import CIFAR10, SETS, TRAP, ActiveConfig
 from condrisk.reproduce.active._worlds import check_embeddings, checksum, make_world
@@ -27,6 +27,7 @@ def run_active(
     embeddings: str | os.PathLike[str] | None = None,
     sets: Sequence[str] | None = None,
     n_jobs: int = 1,
+    scheduler: str | None = None,
     progress: Callable[[float, float, str], None] | None = None,
     warn: Callable[[str], None] = warnings.warn,
 ) -> list[Record]:
@@ -50,6 +51,9 @@ def run_active(
     n_jobs : int, default=1
         How many seeds to work on at a time, each in a process of its own and on one core. The
         figures do not depend on it.
+    scheduler : str or None, default=None
+        The address of a Dask scheduler, on whose workers to run instead. The records are the
+        same.
     progress : callable or None, default=None
         Called with the work done, the whole work and what was just finished.
     warn : callable, default=warnings.warn
@@ -87,7 +91,7 @@ def run_active(
     # The longest first: two processes then end at about the same time.
     tasks.sort(key=lambda task: -task.work)
     total, done = sum(task.work for task in tasks), 0.0
-    for task, unit in _results(tasks, store.units_folder, n_jobs):
+    for task, unit in _results(tasks, store.units_folder, n_jobs, scheduler):
         done += task.work
         units[unit.key] = unit
         if progress is not None:
@@ -125,16 +129,17 @@ class Task:
         return _WORK.get(self.name, 7.0)
 
 
-def _results(tasks: Sequence[Task], folder: Path, n_jobs: int) -> Iterator[tuple[Task, Unit]]:
+def _results(
+    tasks: Sequence[Task], folder: Path, n_jobs: int, scheduler: str | None
+) -> Iterator[tuple[Task, Unit]]:
     """Do the tasks, several at a time, and yield each when it is done."""
     by_key = {(task.name, task.seed): task for task in tasks}
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="all")
-    for unit in parallel(delayed(_do)(task, folder) for task in tasks):
+    for unit in units_of(_do, tasks, folder, n_jobs=n_jobs, scheduler=scheduler):
         yield by_key[unit.key], unit
 
 
-def _do(task: Task, folder: Path) -> Unit:
-    """Draw the curves of one seed, and put them on disk."""
+def _do(task: Task) -> Unit:
+    """Draw the curves of one seed."""
     with threadpool_limits(1):
         try:
             world = make_world(task.name, task.seed, task.embeddings)
@@ -145,6 +150,4 @@ def _do(task: Task, folder: Path) -> Unit:
     if task.embeddings is not None:
         found = [record | {"embeddings": checksum(task.embeddings)} for record in found]
     records = {record["method"]: record for record in found}
-    unit = Unit(task.name, task.seed, task.config.to_dict(), records)
-    save_unit(unit, folder)
-    return unit
+    return Unit(task.name, task.seed, task.config.to_dict(), records)

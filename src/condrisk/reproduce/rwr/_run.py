@@ -13,12 +13,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
-from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from condrisk.reproduce._dispatch import units_of
 from condrisk.reproduce._figures import COSTS
-from condrisk.reproduce._records import Key, Record, Store, Unit, save_unit
+from condrisk.reproduce._records import Key, Record, Store, Unit
 from condrisk.reproduce.rwr._baselines import NEED_TORCH
 from condrisk.reproduce.rwr._data import SETS, StudySet, load_set
 from condrisk.reproduce.rwr._fitting import Fitted, Rows, fit_methods
@@ -65,6 +65,7 @@ def run_rwr(
     sets: Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
     n_jobs: int = 1,
+    scheduler: str | None = None,
     data_home: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     warn: Callable[[str], None] = warnings.warn,
@@ -88,6 +89,9 @@ def run_rwr(
     n_jobs : int, default=1
         How many folds to work on at a time, each in a process of its own and on one core. The
         figures do not depend on it.
+    scheduler : str or None, default=None
+        The address of a Dask scheduler, on whose workers to run instead. The records are the
+        same.
     data_home : path or None, default=None
         With the paper's folds, where their files are; see `condrisk.datasets.load_uci`.
     progress : callable or None, default=None
@@ -125,7 +129,7 @@ def run_rwr(
     tasks = list(_open_tasks(sets, estimators, units, config, data_home))
     total = sum(task.work for task in tasks)
     done = 0.0
-    for task, unit in _results(tasks, store.units_folder, n_jobs):
+    for task, unit in _results(tasks, store.units_folder, n_jobs, scheduler):
         done += task.work
         units[unit.key] = unit
         if progress is not None:
@@ -202,16 +206,17 @@ def _open_tasks(
                 yield Task(data, fold, needed, unit)
 
 
-def _results(tasks: Sequence[Task], folder: Path, n_jobs: int) -> Iterator[tuple[Task, Unit]]:
+def _results(
+    tasks: Sequence[Task], folder: Path, n_jobs: int, scheduler: str | None
+) -> Iterator[tuple[Task, Unit]]:
     """Do the tasks, several at a time, and yield each when it is done."""
     by_key = {task.unit.key: task for task in tasks}
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="all")
-    for unit in parallel(delayed(_do)(task, folder) for task in tasks):
+    for unit in units_of(_do, tasks, folder, n_jobs=n_jobs, scheduler=scheduler):
         yield by_key[unit.key], unit
 
 
-def _do(task: Task, folder: Path) -> Unit:
-    """Fit and judge what a fold needs, and put it on disk."""
+def _do(task: Task) -> Unit:
+    """Fit and judge what a fold needs."""
     train, test = task.data.folds[task.fold]
     groups = task.data.groups
     rows = Rows(task.data.X, task.data.y, groups)
@@ -232,9 +237,7 @@ def _do(task: Task, folder: Path) -> Unit:
             }
             keep = (task.data.name, task.fold, fitted.name) == _FIGURE
             new[fitted.name] = record | judge(fitted, X_test, y_test, keep_rows=keep)
-    unit = Unit(task.unit.set, task.unit.fold, task.unit.config, task.unit.records | new)
-    save_unit(unit, folder)
-    return unit
+    return Unit(task.unit.set, task.unit.fold, task.unit.config, task.unit.records | new)
 
 
 def _named(fits: Iterator[Fitted], task: Task) -> Iterator[Fitted]:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from condrisk.reproduce._records import Key, Record, Store, Unit, save_unit
+from condrisk.reproduce._dispatch import units_of
+from condrisk.reproduce._records import Key, Record, Store, Unit
 from condrisk.reproduce.theory import (
     _coverage,
     _excess,
@@ -47,6 +47,7 @@ def run_theory(
     config: TheoryConfig | None = None,
     parts: Sequence[str] | None = None,
     n_jobs: int = 1,
+    scheduler: str | None = None,
     progress: Callable[[float, float, str], None] | None = None,
     warn: Callable[[str], None] = warnings.warn,
 ) -> list[Record]:
@@ -68,6 +69,9 @@ def run_theory(
     n_jobs : int, default=1
         How many settings to work on at a time, each in a process of its own and on one core. The
         figures do not depend on it.
+    scheduler : str or None, default=None
+        The address of a Dask scheduler, on whose workers to run instead. The records are the
+        same.
     progress : callable or None, default=None
         Called with the work done, the whole work and what was just finished.
     warn : callable, default=warnings.warn
@@ -100,7 +104,7 @@ def run_theory(
     # The longest first: two processes then end at about the same time.
     tasks.sort(key=lambda task: -task.work)
     total, done = sum(task.work for task in tasks), 0.0
-    for task, unit in _results(tasks, store.units_folder, n_jobs):
+    for task, unit in _results(tasks, store.units_folder, n_jobs, scheduler):
         done += task.work
         units[unit.key] = unit
         if progress is not None:
@@ -142,16 +146,17 @@ class Task:
         return part.work(part.settings[self.fold])
 
 
-def _results(tasks: Sequence[Task], folder: Path, n_jobs: int) -> Iterator[tuple[Task, Unit]]:
+def _results(
+    tasks: Sequence[Task], folder: Path, n_jobs: int, scheduler: str | None
+) -> Iterator[tuple[Task, Unit]]:
     """Do the tasks, several at a time, and yield each when it is done."""
     by_key = {(task.part, task.fold): task for task in tasks}
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="all")
-    for unit in parallel(delayed(_do)(task, folder) for task in tasks):
+    for unit in units_of(_do, tasks, folder, n_jobs=n_jobs, scheduler=scheduler):
         yield by_key[unit.key], unit
 
 
-def _do(task: Task, folder: Path) -> Unit:
-    """Simulate one setting, from random numbers of its own, and put it on disk."""
+def _do(task: Task) -> Unit:
+    """Simulate one setting, from random numbers of its own."""
     part = PARTS[task.part]
     setting = part.settings[task.fold]
     rng = np.random.default_rng([SEED, list(PARTS).index(task.part), task.fold])
@@ -167,6 +172,4 @@ def _do(task: Task, folder: Path) -> Unit:
     for record in found:
         whole = {"set": task.part, "fold": task.fold, **record, "seconds": seconds / len(found)}
         records[record["method"]] = whole
-    unit = Unit(task.part, task.fold, task.config.to_dict(), records)
-    save_unit(unit, folder)
-    return unit
+    return Unit(task.part, task.fold, task.config.to_dict(), records)

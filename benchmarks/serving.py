@@ -1,0 +1,411 @@
+"""`condrisk serve` under load from another process, kept in results/serving.json.
+
+- forest: single-row requests on 8 connections, batching on against batching off.
+- ridge: the same for a ridge model, against an endpoint of the same app that answers nothing.
+- stop: requests on 8 connections while the service is told to stop; none may fail.
+- malformed: 10,000 broken bodies; each gets a 4xx (or, where the change did no harm, an answer),
+  and the service answers afterwards.
+- schemathesis: its checks against the service's own description.
+
+Everything stays on 127.0.0.1. Rounds of the things that are compared take turns, so that what
+else the machine does meets both alike; the seconds of the server's processor are kept as well.
+
+Usage: ``python -m benchmarks.serving [PART …]``; about five minutes for all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import os
+import platform
+import random
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import psutil
+from fastapi import Request, Response
+from rich.console import Console
+from starlette.routing import Route
+
+from condrisk.datasets import load_uci
+from condrisk.models import TableModel, fit_table, load_model, save_model
+from condrisk.serve import create_app, listen, run
+from condrisk.serve._arrow_rows import ARROW
+from condrisk.serve._json_rows import JSON
+
+RECORD = Path(__file__).parent.parent / "results" / "serving.json"
+CONNECTIONS = 8
+ROUNDS = 5
+STOPS = 3
+console = Console(stderr=True)
+
+
+# -- the server's side ----------------------------------------------------------------------------
+
+
+class Bare:
+    """An endpoint that answers nothing, as bare as that of /decide."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer nothing."""
+        await receive()
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+
+def serve(path: str, batching: str) -> None:
+    """Run the service of a model with two endpoints more that answer nothing."""
+    app = create_app(load_model(path), batching=batching == "on")
+
+    @app.post("/empty")
+    async def empty(request: Request) -> Response:
+        await request.body()
+        return Response(status_code=204)
+
+    app.router.routes.append(Route("/bare", Bare(), methods=["POST"]))
+    listener = listen("127.0.0.1", 0)
+    run(app, listener, on_start=lambda: print(listener.getsockname()[1], flush=True))
+
+
+@contextmanager
+def server(path: Path, batching: str = "on") -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """Start a service in a process of its own; gives the process and the port."""
+    command = [sys.executable, "-m", "benchmarks.serving", "--serve", str(path), batching]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield process, int(process.stdout.readline())
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+
+
+# -- the client's side ----------------------------------------------------------------------------
+
+
+class Client(asyncio.Protocol):
+    """One connection that asks again as soon as it is answered."""
+
+    def __init__(self, request: bytes, tally: Tally) -> None:
+        self.request, self.tally = request, tally
+        self.received = b""
+        self.waiting = False
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: Any) -> None:
+        """Ask for the first time."""
+        self.transport = transport
+        self._ask()
+
+    def _ask(self) -> None:
+        self.began = time.perf_counter()
+        self.waiting = True
+        self.transport.write(self.request)
+
+    def data_received(self, data: bytes) -> None:
+        """Count an answer when it is whole, and go on."""
+        self.received += data
+        end = self.received.find(b"\r\n\r\n")
+        if end < 0:
+            return
+        head = self.received[:end].lower()
+        length = re.search(rb"content-length: *(\d+)", head)
+        size = end + 4 + (int(length[1]) if length else 0)
+        if len(self.received) < size:
+            return
+        self.tally.seconds.append(time.perf_counter() - self.began)
+        self.tally.statuses[int(self.received[9:12])] += 1
+        self.received, self.waiting = self.received[size:], False
+        if self.tally.over() or b"connection: close" in head:
+            self.transport.close()
+        else:
+            self._ask()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Count a request without an answer."""
+        self.tally.failed += self.waiting
+        if not self.done.done():
+            self.done.set_result(None)
+
+
+@dataclass
+class Tally:
+    """What the clients of a round have met."""
+
+    until: float
+    seconds: list[float] = field(default_factory=list)
+    statuses: Counter[int] = field(default_factory=Counter)
+    failed: int = 0
+
+    def over(self) -> bool:
+        """Tell whether the time of the round is over."""
+        return time.perf_counter() >= self.until
+
+
+def request_to(path: str, body: bytes, kind: str = JSON) -> bytes:
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {kind}\r\n"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+async def ask(port: int, request: bytes, seconds: float, connections: int) -> Tally:
+    tally = Tally(time.perf_counter() + seconds)
+    loop = asyncio.get_running_loop()
+    made = [
+        await loop.create_connection(lambda: Client(request, tally), "127.0.0.1", port)
+        for _ in range(connections)
+    ]
+    await asyncio.wait_for(asyncio.gather(*(client.done for _, client in made)), seconds + 60)
+    return tally
+
+
+def measure(
+    pid: int, port: int, request: bytes, *, seconds: float, connections: int = CONNECTIONS
+) -> dict[str, float]:
+    """Return throughput, latencies and the processor's time of one round."""
+    process = psutil.Process(pid)
+    before, began = sum(process.cpu_times()[:2]), time.perf_counter()
+    tally = asyncio.run(ask(port, request, seconds, connections))
+    took, used = time.perf_counter() - began, sum(process.cpu_times()[:2]) - before
+    if tally.failed or set(tally.statuses) - {200, 204}:
+        raise RuntimeError(f"{tally.failed} requests failed, statuses {dict(tally.statuses)}")
+    n = len(tally.seconds)
+    ordered = sorted(tally.seconds)
+    return {
+        "requests": n,
+        "per_second": n / took,
+        "p50_ms": 1e3 * ordered[n // 2],
+        "p99_ms": 1e3 * ordered[int(0.99 * (n - 1))],
+        "cpu_us": 1e6 * used / n,
+    }
+
+
+def summed(rounds: list[dict[str, float]]) -> dict[str, float]:
+    """Return the median of each figure over the rounds."""
+    return {name: statistics.median(r[name] for r in rounds) for name in rounds[0]}
+
+
+def ratio(rounds: dict[str, list[dict[str, float]]], a: str, b: str, name: str) -> float:
+    """Return the median over the rounds of one thing's figure over the other's."""
+    pairs = zip(rounds[a], rounds[b], strict=True)
+    return statistics.median(ours[name] / theirs[name] for ours, theirs in pairs)
+
+
+# -- the parts --------------------------------------------------------------------------------
+
+
+def model_file(folder: Path, predictor: str) -> tuple[TableModel, Path]:
+    """Fit a model of the concrete data, once."""
+    path = folder / f"{predictor}.skops"
+    if not path.exists():
+        data = load_uci("concrete")
+        columns = dict(zip(data.feature_names, data.data.T, strict=True))
+        frame = pl.DataFrame(columns | {"strength": data.target})
+        model = fit_table(frame, target="strength", cost=30.0, predictor=predictor, refit=False)
+        save_model(model, path)
+    return load_model(path), path
+
+
+def question(model: TableModel) -> bytes:
+    return json.dumps({"rows": [model.manifest["example"]]}).encode()
+
+
+def forest(folder: Path) -> dict[str, Any]:
+    model, path = model_file(folder, "forest")
+    request = request_to("/decide", question(model))
+    rounds: dict[str, list[dict[str, float]]] = {"on": [], "off": []}
+    with server(path, "on") as (on, port_on), server(path, "off") as (off, port_off):
+        ports = {"on": (on.pid, port_on), "off": (off.pid, port_off)}
+        for _ in range(ROUNDS):
+            for name, (pid, port) in ports.items():
+                rounds[name].append(measure(pid, port, request, seconds=3))
+    return {
+        "connections": CONNECTIONS,
+        "batching": {name: summed(found) for name, found in rounds.items()},
+        "throughput_ratio": ratio(rounds, "on", "off", "per_second"),
+        "limit": "at least 4",
+    }
+
+
+def ridge(folder: Path) -> dict[str, Any]:
+    model, path = model_file(folder, "linear")
+    paths = ("/decide", "/empty", "/bare")
+    found: dict[str, Any] = {"limit": "at least 0.75 of /empty"}
+    with server(path) as (process, port):
+        for connections in (1, CONNECTIONS, 32):
+            rounds: dict[str, list[dict[str, float]]] = {name: [] for name in paths}
+            for _ in range(ROUNDS):
+                for name in paths:
+                    request = request_to(name, question(model))
+                    rounds[name].append(
+                        measure(process.pid, port, request, seconds=1.5, connections=connections)
+                    )
+            found[f"{connections} connections"] = {
+                **{name: summed(rounds[name]) for name in paths},
+                **{
+                    f"{what}_of_{name[1:]}": ratio(rounds, "/decide", name, figure)
+                    for name in paths[1:]
+                    for what, figure in (("throughput", "per_second"), ("cpu", "cpu_us"))
+                },
+            }
+    return found
+
+
+def stop(folder: Path) -> dict[str, Any]:
+    """Stop the service under load, several times, of two kinds of model."""
+    found: dict[str, Any] = {"failed": 0, "answered": 0, "exit_codes": [], "limit": "0 failed"}
+    for predictor in ("linear", "forest"):
+        model, path = model_file(folder, predictor)
+        request = request_to("/decide", question(model))
+        for _ in range(STOPS):
+            with server(path) as (process, port):
+                tally = asyncio.run(_stopped(process, port, request))
+                found["exit_codes"].append(process.wait(60))
+            found["failed"] += tally.failed + sum(tally.statuses.values()) - tally.statuses[200]
+            found["answered"] += tally.statuses[200]
+    return found
+
+
+async def _stopped(process: subprocess.Popen[str], port: int, request: bytes) -> Tally:
+    asked = asyncio.create_task(ask(port, request, 30, CONNECTIONS))
+    await asyncio.sleep(1 + random.random())
+    process.send_signal(signal.SIGTERM)
+    return await asked
+
+
+def malformed(folder: Path, n_bodies: int = 10_000) -> dict[str, Any]:
+    """Send broken bodies, one after the other, on connections as they come."""
+    import httpx
+
+    model, path = model_file(folder, "forest")
+    rows = [model.manifest["example"]] * 3
+    stream = io.BytesIO()
+    pl.DataFrame(rows).write_ipc_stream(stream)
+    whole = {JSON: json.dumps({"rows": rows, "cost": 1.0}).encode(), ARROW: stream.getvalue()}
+    rng = random.Random(0)
+    statuses: Counter[int] = Counter()
+    with server(path) as (process, port), httpx.Client(trust_env=False, timeout=60) as client:
+        url = f"http://127.0.0.1:{port}/decide"
+        memory = psutil.Process(process.pid)
+        before = memory.memory_info().rss
+        while sum(statuses.values()) - statuses[200] < n_bodies:
+            kind = rng.choice((JSON, ARROW))
+            answer = client.post(
+                url, content=broken(whole[kind], rng), headers={"Content-Type": kind}
+            )
+            statuses[answer.status_code] += 1
+        alive = client.post(url, content=whole[JSON], headers={"Content-Type": JSON})
+        grown = memory.memory_info().rss - before
+    return {
+        "refused": n_bodies,
+        "statuses": {str(status): count for status, count in sorted(statuses.items())},
+        "server_errors": sum(count for status, count in statuses.items() if status >= 500),
+        "answers_afterwards": alive.status_code == 200,
+        "memory_grown_mib": grown / 2**20,
+        "limit": "every status 4xx, or 200 where the body is still good",
+    }
+
+
+def broken(body: bytes, rng: random.Random) -> bytes:
+    """Return a body that is cut, changed, doubled in parts, or noise altogether."""
+    if rng.random() < 0.05:
+        return rng.randbytes(rng.randint(0, 300))
+    data = bytearray(body)
+    for _ in range(rng.randint(1, 8)):
+        at = rng.randrange(len(data) + 1)
+        what = rng.randrange(4)
+        if what == 0:
+            del data[at:]
+        elif what == 1 and at < len(data):
+            data[at] = rng.randrange(256)
+        elif what == 2:
+            data[at:at] = data[at : at + rng.randint(1, 40)]
+        else:
+            del data[at : at + rng.randint(1, 10)]
+    return bytes(data)
+
+
+def schemathesis(folder: Path, most: int = 200) -> dict[str, Any]:
+    _, path = model_file(folder, "forest")
+    with server(path) as (_, port):
+        command = [sys.executable, "-m", "schemathesis.cli", "run", "--no-color", "--checks=all"]
+        address = f"http://127.0.0.1:{port}/openapi.json"
+        done = subprocess.run(
+            [*command, f"--max-examples={most}", "--generation-database=none", address],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    cases = re.search(r"(\d+) generated", done.stdout)
+    return {
+        "cases": int(cases[1]) if cases else None,
+        "issues": 0 if done.returncode == 0 else done.stdout[-2000:],
+        "limit": "0 issues",
+    }
+
+
+PARTS = {
+    "forest": forest,
+    "ridge": ridge,
+    "stop": stop,
+    "malformed": malformed,
+    "schemathesis": schemathesis,
+}
+
+
+def main(names: list[str]) -> int:
+    if unknown := set(names) - set(PARTS):
+        print(f"unknown part: {sorted(unknown)}; there are {', '.join(PARTS)}")
+        return 2
+    # So that servers are stopped too when this process is.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    results = record.get("results", {})
+    folder = Path(tempfile.gettempdir()) / f"condrisk-serving-{os.getuid()}"
+    folder.mkdir(exist_ok=True, mode=0o700)
+    for name in names or PARTS:
+        with console.status(name):
+            results[name] = {**PARTS[name](folder), "load_average": os.getloadavg()[0]}
+        console.print_json(data={name: results[name]})
+        save(results)
+    return 0
+
+
+def save(results: dict[str, Any]) -> None:
+    """Write the record whole or not at all."""
+    from importlib.metadata import version
+
+    packages = ("condrisk", "fastapi", "uvicorn", "h11", "scikit-learn", "schemathesis")
+    record = {
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": "python -m benchmarks.serving",
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        "threads": os.environ.get("OMP_NUM_THREADS", "not set"),
+        "versions": {"python": platform.python_version()} | {p: version(p) for p in packages},
+        "results": {name: results[name] for name in PARTS if name in results},
+    }
+    draft = RECORD.with_suffix(".draft")
+    draft.write_text(json.dumps(record, indent=1) + "\n")
+    draft.replace(RECORD)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--serve"]:
+        serve(*sys.argv[2:])
+    else:
+        sys.exit(main(sys.argv[1:]))

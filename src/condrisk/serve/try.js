@@ -1,0 +1,184 @@
+// The form to try a row: ask the server, show what it says.
+(() => {
+"use strict";
+
+const form = document.getElementById("try");
+const answer = document.getElementById("try-answer");
+const button = form.querySelector(".try-go");
+const priced = form.dataset.priced === "true";
+const controls = [...form.querySelectorAll("[data-name]")];
+const SVG = "http://www.w3.org/2000/svg";
+let latest = 0;
+let timer = null;
+
+class Problem extends Error {
+  constructor(message, reasons = []) {
+    super(message);
+    this.reasons = reasons;
+  }
+}
+
+// -- what is asked ----------------------------------------------------------------------------
+
+function valueOf(control) {
+  if (control.tagName === "SELECT" && control.selectedOptions[0].hasAttribute("data-missing")) {
+    return null;
+  }
+  const { kind, name } = control.dataset;
+  if (kind === "number" && control.validity.badInput) throw new Problem(`${name} must be a number.`);
+  if (kind === "boolean") return control.value === "true";
+  if (control.tagName !== "SELECT" && control.value === "") return null;
+  return kind === "number" ? Number(control.value) : control.value;
+}
+
+function question() {
+  const row = Object.create(null);
+  for (const control of controls) {
+    control.removeAttribute("aria-invalid");
+    try {
+      row[control.dataset.name] = valueOf(control);
+    } catch (problem) {
+      control.setAttribute("aria-invalid", "true");
+      throw problem;
+    }
+  }
+  const asked = { rows: [row] };
+  const price = priceNow();
+  if (price !== null) asked.cost = price;
+  return asked;
+}
+
+function priceNow() {
+  const text = priced ? document.getElementById("price").value : "";
+  return text !== "" && Number(text) >= 0 ? Number(text) : null;
+}
+
+async function ask(asked) {
+  let response;
+  try {
+    response = await fetch("decide", {
+      method: "POST",
+      headers: { "Content-Type": "application/json", Accept: "application/json" },
+      body: JSON.stringify(asked),
+    });
+  } catch {
+    throw new Problem("The service does not answer. Is it still running?");
+  }
+  let said;
+  try {
+    said = await response.json();
+  } catch {
+    throw new Problem(`The service answered with status ${response.status}.`);
+  }
+  if (!response.ok) throw new Problem(said.error, (said.rows ?? []).map((row) => row.reason));
+  return said.rows[0];
+}
+
+// -- what is shown ----------------------------------------------------------------------------
+
+function element(name, text, className) {
+  const made = document.createElement(name);
+  if (text !== undefined) made.textContent = text;
+  if (className) made.className = className;
+  return made;
+}
+
+function shape(name, attributes, parent) {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  parent?.append(made);
+  return made;
+}
+
+const short = (value) =>
+  typeof value === "number" ? String(Number(value.toPrecision(4))) : String(value);
+
+function numbers(decision, price) {
+  const list = element("dl", undefined, "try-numbers");
+  const entries = [["prediction", decision.prediction], ["risk", decision.risk]];
+  if (price !== null) entries.push(["price of asking", price]);
+  for (const [label, value] of entries) {
+    const entry = element("div");
+    entry.append(element("dt", label), element("dd", short(value)));
+    entry.lastChild.dataset.value = String(value);
+    list.append(entry);
+  }
+  return list;
+}
+
+function bar(decision, price) {
+  const most = Math.max(decision.risk, price, 0) * 1.15 || 1;
+  const at = (value) => `${(100 * Math.max(value, 0)) / most}%`;
+  const relation = decision.risk > price ? "above" : "at most";
+  const picture = shape("svg", {
+    class: "try-bar", role: "img",
+    "aria-label": `Risk ${short(decision.risk)} is ${relation} the price ${short(price)}.`,
+  });
+  shape("rect", { class: "track", y: 11, width: "100%", height: 12, rx: 6 }, picture);
+  const kind = decision.defer ? "ask" : "accept";
+  shape("rect", { class: kind, y: 11, width: at(decision.risk), height: 12, rx: 6 }, picture);
+  shape("line", { class: "price", x1: at(price), x2: at(price), y1: 3, y2: 31 }, picture);
+  return picture;
+}
+
+function words(decision, price) {
+  if (price === null) return decision.defer ? "The rule asks about this row." : "The rule accepts it.";
+  return decision.defer
+    ? "The answer can be expected to lose more than asking costs."
+    : "The answer can be expected to lose no more than asking costs.";
+}
+
+function show(decision, price) {
+  const verdict = element(
+    "p", decision.defer ? "Ask somebody" : "Accept", `try-verdict ${decision.defer ? "ask" : "accept"}`,
+  );
+  const parts = [verdict, numbers(decision, price)];
+  if (price !== null) parts.push(bar(decision, price));
+  answer.replaceChildren(...parts, element("p", words(decision, price), "small"));
+}
+
+function complain(problem) {
+  const parts = [element("p", problem.message, "error")];
+  if (problem.reasons?.length) {
+    const list = element("ul");
+    list.append(...problem.reasons.map((reason) => element("li", reason)));
+    parts.push(list);
+  }
+  answer.replaceChildren(...parts);
+}
+
+async function decide() {
+  const mine = ++latest;
+  answer.classList.add("stale");
+  button.disabled = true;
+  try {
+    const asked = question();
+    const decision = await ask(asked);
+    if (mine === latest) show(decision, priced ? asked.cost ?? null : null);
+  } catch (problem) {
+    if (mine === latest) complain(problem);
+  } finally {
+    if (mine === latest) {
+      answer.classList.remove("stale");
+      button.disabled = false;
+    }
+  }
+}
+
+function soon() {
+  clearTimeout(timer);
+  timer = setTimeout(decide, 200);
+}
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  decide();
+});
+form.addEventListener("reset", soon);
+form.addEventListener("change", soon);
+if (priced) {
+  for (const name of ["price", "slider"]) document.getElementById(name).addEventListener("input", soon);
+  document.getElementById("reset").addEventListener("click", soon);
+}
+decide();
+})();

@@ -1,0 +1,361 @@
+"""Broken and hostile tables: what each is, and what becomes of it.
+
+`CASES` is data: the tests run it, and the documentation shows it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+from pyarrow import parquet
+
+ROWS = 60
+
+
+@dataclass(frozen=True)
+class TableCase:
+    """A file that a person might have, and what is done with it.
+
+    `refused` is a pattern of the sentence with which reading or fitting refuses it; where it is
+    None, `holds` looks at the table that was read, at the notes, and at the model.
+    """
+
+    name: str
+    what: str
+    outcome: str
+    make: Callable[[Path], Any]
+    refused: str | None = None
+    holds: Callable[[pl.DataFrame, list[str], Any], bool] | None = None
+    ending: str = "csv"
+
+
+class _Code:
+    """What a hostile pickle would run."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Path.touch, (Path("executed"),))
+
+
+def rows(column: str, values: list[str] | Callable[[int], str], separator: str = ",") -> str:
+    """Return CSV with a good column, the column in question, and the target."""
+    lines = [separator.join(["x", column, "y"])]
+    for k in range(ROWS):
+        value = values(k) if callable(values) else values[k % len(values)]
+        lines.append(separator.join([str(k % 7), value, str((k * 37) % 11 + 0.5)]))
+    return "\n".join(lines) + "\n"
+
+
+def text(content: str, encoding: str = "utf-8") -> Callable[[Path], Any]:
+    """Return what writes a text."""
+    return lambda path: path.write_bytes(content.encode(encoding))
+
+
+def raw(content: bytes) -> Callable[[Path], Any]:
+    """Return what writes bytes."""
+    return lambda path: path.write_bytes(content)
+
+
+def arrow(frame: pl.DataFrame) -> bytes:
+    """Return a table as Parquet."""
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer)
+    return buffer.getvalue()
+
+
+def good() -> pl.DataFrame:
+    """Return a table that nothing is wrong with."""
+    return pl.DataFrame(
+        {"x": [k % 7 for k in range(ROWS)], "y": [(k * 37) % 11 + 0.5 for k in range(ROWS)]}
+    )
+
+
+def twice_named(path: Path) -> None:
+    """Write Parquet with two columns of one name."""
+    table = pa.table([pa.array([1.0] * ROWS), pa.array([2.0] * ROWS)], names=["x", "x"])
+    parquet.write_table(table, path)
+
+
+def kind(name: str) -> Callable[[pl.DataFrame, list[str], Any], bool]:
+    """Return a test of what column "c" was taken for by the model."""
+    return lambda frame, notes, model: {c.name: c.kind for c in model.schema.columns}["c"] == name
+
+
+def noted(*words: str) -> Callable[[pl.DataFrame, list[str], Any], bool]:
+    """Return a test that column "c" is left out, and that a note says so in these words."""
+    return lambda frame, notes, model: (
+        "c" not in model.schema.names and any(all(word in note for word in words) for note in notes)
+    )
+
+
+LATIN = rows("größe", ["süd", "nord"])
+CASES: tuple[TableCase, ...] = (
+    TableCase("empty file", "A file of no bytes.", "Refused.", raw(b""), refused="is empty"),
+    TableCase(
+        "header only",
+        "The names of columns, and no rows.",
+        "Refused.",
+        text("x,y\n"),
+        refused="has no rows",
+    ),
+    TableCase(
+        "empty first line",
+        "The names of the columns come after an empty line.",
+        "Refused.",
+        text("\n" + rows("c", ["1"])),
+        refused="begins with an empty line",
+    ),
+    TableCase(
+        "duplicate columns",
+        "Two columns of the same name in a CSV file.",
+        "Refused, with the name; nothing is renamed silently.",
+        text(rows("x", ["1", "2"])),
+        refused=r"several columns of the name 'x'",
+    ),
+    TableCase(
+        "duplicate columns in Parquet",
+        "Two columns of the same name in a Parquet file.",
+        "Refused, with the name.",
+        twice_named,
+        refused=r"several columns of the name 'x'",
+        ending="parquet",
+    ),
+    TableCase(
+        "column without a name",
+        "A comma too many at the end of the header.",
+        "Refused, with its position.",
+        text(rows("", ["1", "2"])),
+        refused="a column without a name, the 2",
+    ),
+    TableCase(
+        "Latin-1",
+        "Text in the old encoding of Western Europe.",
+        "Read, and a note says as what.",
+        text(LATIN, "latin-1"),
+        holds=lambda frame, notes, model: (
+            frame.columns[1] == "größe" and "süd" in frame["größe"] and "Latin-1" in notes[0]
+        ),
+    ),
+    TableCase(
+        "UTF-16",
+        "Text as old Windows programs export it.",
+        "Read: the mark at its beginning tells the encoding.",
+        text(LATIN, "utf-16"),
+        holds=lambda frame, notes, model: (
+            frame.columns[1] == "größe" and frame["größe"][0] == "süd"
+        ),
+    ),
+    TableCase(
+        "UTF-8 with a mark",
+        "UTF-8 that begins with a byte order mark.",
+        "Read: the mark is no part of the first name.",
+        text(rows("c", ["1", "2"]), "utf-8-sig"),
+        holds=lambda frame, notes, model: frame.columns[0] == "x",
+    ),
+    TableCase(
+        "mixed encodings",
+        "Some lines in UTF-8, others in Latin-1, as files have that were glued together.",
+        "Refused, with the first line that differs.",
+        raw(rows("c", ["süd"]).encode() + "1,süd,2.0\n".encode("latin-1")),
+        refused="mixes encodings: line 62",
+    ),
+    TableCase(
+        "semicolons",
+        "A CSV file with semicolons, or tabs, between its cells.",
+        "Read: the header tells the separator.",
+        text(rows("c", ["1.5", "2.5"], separator=";")),
+        holds=lambda frame, notes, model: frame["c"].to_list()[:2] == [1.5, 2.5],
+    ),
+    TableCase(
+        "decimal commas",
+        "Numbers written as 1,5.",
+        "Refused, with an example: 1,234 may be one number or the other, so none is guessed.",
+        text(rows("c", ["1,5", "2,25"], separator=";")),
+        refused="numbers with commas, such as '1,5'",
+    ),
+    TableCase(
+        "a cell too many",
+        "A row with more cells than the header.",
+        "Refused, with the row.",
+        text(rows("c", ["1"]) + "1,2,3,4\n"),
+        refused="line 62 has 4 cells, but the first line names 3 columns",
+    ),
+    TableCase(
+        "a cell too few",
+        "A row with fewer cells than the header.",
+        "Refused, with the row.",
+        text(rows("c", ["1"]) + "1,2\n"),
+        refused="line 62 has 2 cells, but the first line names 3 columns",
+    ),
+    TableCase(
+        "quotation mark not closed",
+        "A quoted name in the header that does not end.",
+        "Refused.",
+        text('x,"c,y\n1,2,3\n'),
+        refused="quotation mark in its first line that is not closed",
+    ),
+    TableCase(
+        "bytes that are no text",
+        "Zero bytes in a file that is called CSV.",
+        "Refused.",
+        raw(b"x,\x00\x00,y\n1,2,3\n"),
+        refused="is not text",
+    ),
+    TableCase(
+        "gzip",
+        "A compressed file.",
+        "Refused: unpack it first. Nothing is unpacked that could be a bomb.",
+        raw(gzip.compress(rows("c", ["1"]).encode())),
+        refused="compressed with gzip",
+    ),
+    TableCase(
+        "workbook",
+        "An Excel file, or any other zip archive.",
+        "Refused: save it as CSV.",
+        raw(b"PK\x03\x04" + b"\x00" * 60),
+        refused="a zip archive, perhaps a workbook",
+    ),
+    TableCase(
+        "pickle",
+        "A pickle that is called CSV and would run code.",
+        "Refused; it is never opened.",
+        raw(pickle.dumps(_Code())),
+        refused="is a pickle",
+    ),
+    TableCase(
+        "truncated Parquet",
+        "The first half of a Parquet file.",
+        "Refused.",
+        raw(arrow(good())[:200]),
+        refused="could not be read as parquet",
+        ending="parquet",
+    ),
+    TableCase(
+        "CSV called Parquet",
+        "A text file whose name ends in .parquet.",
+        "Refused: the content and the name contradict each other.",
+        text(rows("c", ["1"])),
+        refused="does not begin as such a file does",
+        ending="parquet",
+    ),
+    TableCase(
+        "folder", "A folder in place of a file.", "Refused.", Path.mkdir, refused="is a folder"
+    ),
+    TableCase(
+        "dates",
+        "Days written as 2026-11-15.",
+        "Used, as days.",
+        text(rows("c", lambda k: f"2026-11-{1 + k % 28:02d}")),
+        holds=kind("date"),
+    ),
+    TableCase(
+        "dates of unknown order",
+        "Days written as 03/04/2026: March or April.",
+        "Left out, with a note on how to write them.",
+        text(rows("c", lambda k: f"{1 + k % 12:02d}/{1 + k % 28:02d}/{2000 + k}")),
+        holds=noted("looks like dates"),
+    ),
+    TableCase(
+        "1e308",
+        "A number near the largest there is.",
+        "Refused, with row, column and value: its square has no value.",
+        text(rows("c", ["1.0", "2.0", "1e308"])),
+        refused=r"in row 3 column 'c' holds 1e\+308",
+    ),
+    TableCase(
+        "infinity",
+        "A cell that says inf.",
+        "Refused, with row, column and value.",
+        text(rows("c", ["1.0", "2.0", "inf"])),
+        refused=r"in row 3 column 'c' holds inf",
+    ),
+    TableCase(
+        "1e308 in the target",
+        "The same in the column to predict.",
+        "Refused, with the count.",
+        text(rows("c", ["1.0", "2.0"]).replace(",7.5\n", ",1e308\n")),
+        refused=r"column 'y' has \d+ values that are infinite or beyond",
+    ),
+    TableCase(
+        "all missing",
+        "A column without any value.",
+        "Left out, with a note.",
+        text(rows("c", [""])),
+        holds=noted("'c' is left out", "empty"),
+    ),
+    TableCase(
+        "constant",
+        "A column with the same value in every row.",
+        "Left out, with a note.",
+        text(rows("c", ["7"])),
+        holds=noted("'c' is left out", "same value"),
+    ),
+    TableCase(
+        "words for nothing",
+        "NA, n/a, null, - and spaces where a number is missing.",
+        "Taken as missing; the column stays one of numbers.",
+        text(rows("c", ["1", "NA", "n/a", " null ", "-", "2", "  "])),
+        holds=lambda frame, notes, model: (
+            frame["c"].dtype == pl.Int64 and frame["c"].null_count() > ROWS / 2
+        ),
+    ),
+    TableCase(
+        "names",
+        "A column of text that differs in every row.",
+        "Left out, with a note: it cannot be learnt from.",
+        text(rows("c", lambda k: f"Person {k}")),
+        holds=noted("text with 60 distinct values"),
+    ),
+    TableCase(
+        "numbers that are too long",
+        "Identifiers of twenty digits, which no number of eight bytes can hold.",
+        "Rounded, with a note.",
+        text(rows("c", lambda k: f"{10**19 + k}")),
+        holds=lambda frame, notes, model: any("more than 18 digits" in note for note in notes),
+    ),
+    TableCase(
+        "leading zeros",
+        "Codes such as 007.",
+        "Kept as text: 007 is not 7.",
+        text(rows("c", ["007", "012", "100"])),
+        holds=lambda frame, notes, model: (
+            frame["c"][0] == "007" and kind("category")(frame, notes, model)
+        ),
+    ),
+    TableCase(
+        "truth as text",
+        "True, false and TRUE.",
+        "Read as booleans.",
+        text(rows("c", ["True", "false", "TRUE"])),
+        holds=kind("boolean"),
+    ),
+    TableCase(
+        "target with gaps",
+        "Rows without a value in the column to predict.",
+        "Refused, with their number: whether to fill or to drop them is the user's to say.",
+        text(rows("c", ["1", "2"]).replace(",7.5\n", ",\n")),
+        refused=r"column 'y' is empty in \d+ of 60 rows",
+    ),
+    TableCase(
+        "lists in cells",
+        "A Parquet column of lists.",
+        "Left out, with a note.",
+        lambda path: good().with_columns(c=pl.lit([1, 2])).write_parquet(path),
+        holds=noted("it is of type List"),
+        ending="parquet",
+    ),
+    TableCase(
+        "few rows",
+        "A table of ten rows.",
+        "Refused: nothing could be held out.",
+        text("\n".join(rows("c", ["1", "2"]).splitlines()[:11]) + "\n"),
+        refused="has 10 rows; at least 50",
+    ),
+)
