@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Two cores are shared by pytest's workers: one thread for each keeps them from fighting.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: quickstart test test-slow lint format bench docs clean
+.PHONY: quickstart test test-slow lint format bench docs site browser clean
 
 quickstart: .venv/installed
 	$(BIN)/condrisk quickstart
@@ -31,15 +31,25 @@ docs: .venv/installed-dev
 	$(BIN)/python -m tools.build_docs
 	$(BIN)/python tools/update_readme.py
 
+# The documentation as a site in build/site, from files that are here; nothing is fetched.
+site: .venv/installed-dev
+	$(BIN)/mkdocs build --strict --quiet
+
+# What looks at pages in tests. Where it cannot be installed, those tests say so and are skipped.
+browser:
+	@command -v chromium >/dev/null || (command -v apt-get >/dev/null && apt-get update -qq \
+	  && apt-get install -qq -y --no-install-recommends chromium >/dev/null) \
+	  || echo "no chromium: tests that look at pages are skipped"
+
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build .mypy_cache .ruff_cache .hypothesis
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
 # A change of the dependencies installs again; otherwise these are up to date at once.
 .venv/installed: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[plots]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[plots,serve]"
 	@touch $@
 
 .venv/installed-dev: pyproject.toml constraints.txt | .venv/bin/python

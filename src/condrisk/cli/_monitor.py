@@ -124,8 +124,8 @@ def _monitor(model: Path, table: Path, reference: Path | None, **options: Any) -
 
 def _write(found: Monitoring, folder: Path) -> list[Path]:
     """Write the figures as JSON, and as a picture where matplotlib is there."""
+    from condrisk._files import write_whole
     from condrisk.plots._common import save_figure
-    from condrisk.reproduce._records import write_whole
 
     folder.mkdir(parents=True, exist_ok=True)
     written = [folder / "monitoring.json"]

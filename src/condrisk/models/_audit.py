@@ -24,7 +24,7 @@ def audit(archive: Archive) -> list[str]:
 
     Anything else in it is refused.
     """
-    from skops.io._protocol import PROTOCOL  # type: ignore[import-untyped]
+    from skops.io._protocol import PROTOCOL
 
     schema = archive.json(SCHEMA, most=MOST_SCHEMA_BYTES)
     if not isinstance(schema, dict) or schema.get("protocol") != PROTOCOL:

@@ -118,7 +118,7 @@ def load_model(path: str | os.PathLike[str]) -> TableModel:
 
 
 def _construct(archive: Archive, data: bytes, types: list[str]) -> Any:
-    from skops import io as skops_io  # type: ignore[import-untyped]
+    from skops import io as skops_io
 
     try:
         with warnings.catch_warnings():

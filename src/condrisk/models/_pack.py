@@ -14,8 +14,8 @@ from condrisk.models._errors import ModelFileError
 
 def pack(model: Any, manifest: dict[str, Any]) -> bytes:
     """Return an archive of a manifest and of what skops makes of a model."""
-    from skops import io as skops_io  # type: ignore[import-untyped]
-    from skops.io.exceptions import (  # type: ignore[import-untyped]
+    from skops import io as skops_io
+    from skops.io.exceptions import (
         UnsupportedTypeException,
     )
 
