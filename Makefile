@@ -29,11 +29,12 @@ bench: .venv/installed-dev
 
 docs: .venv/installed-dev
 	$(BIN)/python -m tools.build_docs
+	$(BIN)/python -m tools.site_pages
 	$(BIN)/python tools/update_readme.py
 
 # The documentation as a site in build/site, from files that are here; nothing is fetched.
 site: .venv/installed-dev
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # What looks at pages in tests. Where it cannot be installed, those tests say so and are skipped.
 browser:

