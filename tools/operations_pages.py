@@ -127,9 +127,22 @@ def _ridge(found: dict[str, Any]) -> str:
 
 
 def _rest(found: dict[str, Any]) -> str:
-    lines = [
-        f"- {name}: " + ", ".join(f"{key} {value}" for key, value in found[name].items())
-        for name in ("stop", "malformed", "schemathesis")
-        if name in found
-    ]
+    lines = []
+    if "stop" in found:
+        part = found["stop"]
+        lines.append(
+            f"- Told to stop under load, {len(part['exit_codes'])} times: {part['answered']:,} "
+            f"requests answered, {part['failed']} failed."
+        )
+    if "malformed" in found:
+        part = found["malformed"]
+        statuses = ", ".join(f"{n:,} × {status}" for status, n in part["statuses"].items())
+        lines.append(
+            f"- Broken bodies until {part['refused']:,} were refused: {statuses} (200 where the "
+            f"change did no harm); {part['server_errors']} errors of the server, which "
+            f"{'answers' if part['answers_afterwards'] else 'does not answer'} afterwards."
+        )
+    if "schemathesis" in found:
+        part = found["schemathesis"]
+        lines.append(f"- schemathesis: {part['cases']} cases, {part['issues']} issues.")
     return "\n".join(lines)
