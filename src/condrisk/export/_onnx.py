@@ -14,6 +14,7 @@ from condrisk.export._graph import IR_VERSION, ML_OPSET, OPSET, Graph
 from condrisk.export._parts import add_classifier, add_regressor
 from condrisk.models import TableModel
 from condrisk.risk import RegressionRisk
+from condrisk.risk._base import LARGEST_RISK
 from condrisk.tables import Column
 
 
@@ -82,6 +83,7 @@ def build(model: TableModel) -> Any:
     if risk.features == "x+response":
         X = graph.join([X, response])
     value = add_regressor(graph, risk.regressor_, X)
+    value = graph.add("Min", value, graph.constant(LARGEST_RISK))
     if risk.clip and np.isfinite(risk.loss_.minimum):
         value = graph.add("Max", value, graph.constant(float(risk.loss_.minimum)))
     flat = graph.add("Reshape", value, graph.constant([-1], np.int64))

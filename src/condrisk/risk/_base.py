@@ -57,6 +57,10 @@ def check_regressor(regressor: Any) -> None:
         )
 
 
+# A risk beyond this is as good as infinite; below it, means over many rows are still numbers.
+LARGEST_RISK = 1e300
+
+
 class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the risk estimators: keeps the predictor's type and adds `predict_risk`."""
 
@@ -284,8 +288,8 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
 
     def _clipped(self, risk: Any) -> NDArray[np.float64]:
         """Return what a regressor of losses says, at least the least loss if `clip` is set."""
-        # A log-linear regressor overflows far away from its rows: as much as can be written.
-        risk = np.minimum(np.asarray(risk, dtype=np.float64).ravel(), np.finfo(np.float64).max)
+        # A log-linear regressor overflows far away from its rows.
+        risk = np.minimum(np.asarray(risk, dtype=np.float64).ravel(), LARGEST_RISK)
         if not np.isfinite(risk).all():
             raise ValueError("the regressor's estimate of the risk is NaN or -inf on some rows.")
         return np.maximum(risk, self.loss_.minimum) if self.clip else risk

@@ -21,6 +21,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from condrisk import RegressionRisk
 from condrisk.deferral import CostRule
 from condrisk.models import TableModel
+from condrisk.risk._base import LARGEST_RISK
 
 Floats = NDArray[np.float64]
 Step = Callable[[Floats], NDArray[Any]]
@@ -196,7 +197,7 @@ def _poisson(model: PoissonRegressor) -> Step:
     def apply(X: Floats) -> Floats:
         with np.errstate(over="ignore"):
             risk = np.exp(_sum(X, model.coef_) + model.intercept_)
-        return np.minimum(risk, np.finfo(np.float64).max)  # as `predict_risk` has it
+        return np.minimum(risk, LARGEST_RISK)  # as `predict_risk` has it
 
     return apply
 
