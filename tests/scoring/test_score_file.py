@@ -302,3 +302,17 @@ def test_errors_of_the_reader_are_raised():
 
     with pytest.raises(TableError, match="no more"):
         list(read_ahead(broken()))
+
+
+def test_a_cell_that_is_no_text_makes_its_row_a_reject(tmp_path):
+    """The row would be fine for the model: an unknown category. Its bytes are not."""
+    header, *rows = ROWS[:30].drop("note").write_csv().encode().splitlines()
+    filler = b"\n".join(rows * 700)  # so that the file is taken for UTF-8 before the bad byte
+    bad = rows[0].replace(ROWS["city"][0].encode(), b"Gen\xe8ve")
+    assert bad != rows[0]
+    (tmp_path / "rows.csv").write_bytes(b"\n".join([header, filler, bad, rows[1]]) + b"\n")
+    summary = score_file(number_model(), tmp_path / "rows.csv", tmp_path / "scored.csv")
+    assert (summary.rows, summary.rejected) == (21_002, 1)
+    rejects = pl.read_csv(summary.rejects, infer_schema_length=0)
+    assert "bytes that are not UTF-8" in rejects["reason"][0]
+    assert read_table(tmp_path / "scored.csv").height == 21_001

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 
+import pyarrow as pa
 import pytest
 from joblib import cpu_count
 from scoring_rows import make_rows, number_model
@@ -211,3 +212,15 @@ def test_a_broken_input_leaves_no_output(files):
         score(files)
     assert not (files / "scored.csv").exists()
     assert (files / "scored.csv.parts").exists()
+
+
+def test_a_part_of_another_length_is_scored_again(files):
+    whole = score(files, "whole.csv")
+    stopped(files)
+    parts = sorted((files / "scored.csv.parts").glob("batch-*.arrow"))
+    with pa.OSFile(str(parts[0])) as file:
+        scores = pa.ipc.open_file(file).read_all()
+    with pa.OSFile(str(parts[0]), "wb") as file, pa.ipc.new_file(file, scores.schema) as writer:
+        writer.write_table(scores[:-1])
+    assert score(files).scored == whole.scored
+    assert (files / "scored.csv").read_bytes() == (files / "whole.csv").read_bytes()

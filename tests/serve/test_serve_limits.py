@@ -15,7 +15,9 @@ from pyarrow import ipc
 
 from condrisk.serve import create_app
 from condrisk.serve._arrow_rows import ARROW
+from condrisk.serve._body import read_body
 from condrisk.serve._json_rows import JSON
+from condrisk.serve._refusal import RefusedError
 
 LIMIT = 20_000
 
@@ -284,3 +286,19 @@ def test_hundreds_of_broken_bodies_leave_the_service_alive(threaded, new_rows, k
         statuses.add(answer.status_code)
     assert 400 in statuses
     assert threaded.post("/decide", content=body, headers={"Content-Type": kind}).status_code == 200
+
+
+def test_a_client_that_leaves_in_the_middle_is_told_so():
+    said = iter(
+        [
+            {"type": "http.request", "body": b'{"rows": [', "more_body": True},
+            {"type": "http.disconnect"},
+        ]
+    )
+
+    async def receive():
+        return next(said)
+
+    with pytest.raises(RefusedError, match="before it was complete") as refused:
+        asyncio.run(read_body(receive, {}, LIMIT))
+    assert refused.value.status == 400
