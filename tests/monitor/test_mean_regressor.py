@@ -44,14 +44,14 @@ def test_without_shrinking_the_mean_over_its_own_rows_is_that_of_the_left_over()
     rng = np.random.default_rng(0)
     X, _, z = noisy(200, rng)
     fitted = MeanLossRegressor(random_state=0, alpha=1e-9).fit(X, z)
-    linear = fitted.intercept_ + fitted._standard(X) @ fitted.coef_
+    linear = fitted.linear_.intercept_ + fitted._standard(X) @ fitted.linear_.coef_
     inside = fitted.regressor_.predict(X) + linear
     np.testing.assert_allclose(
         fitted.predict(X), np.clip(inside, z.min(), z.max()), rtol=1e-12, atol=0
     )
     stiff = MeanLossRegressor(random_state=0, alpha=1e9).fit(X, z)
-    assert np.abs(stiff.coef_).max() < 1e-6
-    assert stiff.intercept_ == pytest.approx(fitted.intercept_)
+    assert np.abs(stiff.linear_.coef_).max() < 1e-6
+    assert stiff.linear_.intercept_ == pytest.approx(fitted.linear_.intercept_)
 
 
 def test_missing_values_and_rows_of_no_weight():

@@ -29,16 +29,8 @@ _CONDRISK = {
     "condrisk.risk._stack": ("StackedClassifier", "StackedRegressor"),
     "condrisk.risk._stack_members": ("Averaged", "AveragedClasses", "Process", "_Filled"),
 }
-_MAKERS = {
+_MAKERS: dict[str, tuple[str, ...]] = {
     "condrisk.risk._members": ("fit_boosting", "fit_log_linear"),
-    "condrisk.risk._stack_members": (
-        "_boosting",
-        "_class_boosting",
-        "_class_trees",
-        "_logistic",
-        "_ridge",
-        "_trees",
-    ),
 }
 _SKLEARN = {
     "sklearn._loss.link": (
@@ -127,8 +119,8 @@ def _full(names: dict[str, tuple[str, ...]]) -> frozenset[str]:
 ALLOWED: dict[str, frozenset[str]] = {
     "DTypeNode": frozenset({"numpy.dtype"}),
     "DictNode": frozenset({"builtins.dict"}),
-    # The first is part of boosting with categories. The others made members of a mixture or a
-    # stack, and are not called again.
+    # The first is part of boosting with categories. The others made members of a mixture, and are
+    # not called again.
     "FunctionNode": frozenset({CHECK_ARRAY}) | _full(_MAKERS),
     "JsonNode": frozenset({"builtins.str"}),
     "ListNode": frozenset({"builtins.list"}),

@@ -85,9 +85,7 @@ def _boosting(plan: Plan) -> tuple[Any, str]:
 def _n_responses(plan: Plan) -> int:
     """Return how many probabilities there are for the risk to look at.
 
-    A classifier that is not sure says so: on airfoil, concrete and wine, with their targets in
-    three classes and a price of the mean loss, a boosted risk that sees the probabilities saves
-    36 % of that price, one that sees the row alone 16 %. For regression it makes no difference.
+    A classifier that is not sure says so. For regression there is nothing of the kind to see.
     """
     return 0 if plan.predictions else plan.n_classes
 

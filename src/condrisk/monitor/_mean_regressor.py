@@ -7,7 +7,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -41,10 +43,8 @@ class MeanLossRegressor(RegressorMixin, BaseEstimator):
     ----------
     regressor_ : LossRegressor
         Fitted on all rows.
-    coef_ : ndarray of shape (n_features,)
-        Of the linear model.
-    intercept_ : float
-        Of the linear model, at the means of the features.
+    linear_ : Ridge or None
+        The linear model, on standardised features; None where there are too few rows.
     n_features_in_ : int
         The number of features.
 
@@ -95,23 +95,20 @@ class MeanLossRegressor(RegressorMixin, BaseEstimator):
         folds = KFold(N_FOLDS, shuffle=True, random_state=int(rng.randint(2**31 - 1)))
         self._lowest, self._highest = float(np.min(y)), float(np.max(y))
         self.regressor_ = clone(regressor).fit(X, y, weight)
-        self._center, self._scale = _center_and_scale(X, weight)
-        self.coef_, self.intercept_ = np.zeros(X.shape[1]), 0.0
+        self._scaler = StandardScaler().fit(X, sample_weight=weight)
+        self.linear_ = None
         if len(y) >= FEWEST_ROWS:
             left = np.empty(len(y))
             for train, held in folds.split(X):
                 fitted = clone(regressor).fit(X[train], y[train], weight[train])
                 left[held] = y[held] - fitted.predict(X[held])
-            self._fit_linear(self._standard(X), left, weight / weight.sum())
+            share = weight / weight.sum()
+            self.linear_ = Ridge(self.alpha).fit(self._standard(X), left, sample_weight=share)
         return self
 
-    def _fit_linear(self, S: Floats, left: Floats, share: Floats) -> None:
-        self.intercept_ = float(share @ left)
-        gram = (S * share[:, None]).T @ S + self.alpha * np.eye(S.shape[1])
-        self.coef_ = np.linalg.solve(gram, S.T @ (share * (left - self.intercept_)))
-
     def _standard(self, X: Floats) -> Floats:
-        return np.where(np.isnan(X), 0.0, (X - self._center) / self._scale)
+        """Return rows of mean zero and variance one, the mean where a value is missing."""
+        return np.nan_to_num(self._scaler.transform(X))
 
     def predict(self, X: Any) -> Floats:
         """Estimate the mean loss at each row.
@@ -128,20 +125,12 @@ class MeanLossRegressor(RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self, "regressor_")
         X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
-        linear = self.intercept_ + self._standard(X) @ self.coef_
-        return np.clip(self.regressor_.predict(X) + linear, self._lowest, self._highest)
+        risk = self.regressor_.predict(X)
+        if self.linear_ is not None:
+            risk = risk + self.linear_.predict(self._standard(X))
+        return np.clip(risk, self._lowest, self._highest)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _center_and_scale(X: Floats, weight: Floats) -> tuple[Floats, Floats]:
-    """Return weighted mean and standard deviation of each column, missing values left out."""
-    known = ~np.isnan(X) * weight[:, None]
-    total = np.maximum(known.sum(axis=0), np.finfo(float).tiny)
-    filled = np.nan_to_num(X)
-    center = (known * filled).sum(axis=0) / total
-    scale = np.sqrt((known * (filled - center) ** 2).sum(axis=0) / total)
-    return center, np.where(scale > 0, scale, 1.0)

@@ -4,17 +4,80 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from joblib import Parallel, delayed
 
 from condrisk._cluster import connect, submit
-from condrisk.reproduce._records import Unit, save_unit
+from condrisk.reproduce._records import Key, Store, Unit, save_unit
 
-T = TypeVar("T")
+# Called with the work done, the whole work and what was just finished.
+Progress = Callable[[float, float, str], None]
 
 
-def units_of(
+class Task(Protocol):
+    """What gives one unit of records."""
+
+    @property
+    def key(self) -> Key:
+        """The key of its unit."""
+
+    @property
+    def work(self) -> float:
+        """A rough measure of the time that it takes."""
+
+    @property
+    def title(self) -> str:
+        """What to call it while it is done."""
+
+
+T = TypeVar("T", bound=Task)
+
+
+def run_tasks(
+    do: Callable[[T], Unit],
+    tasks: Sequence[T],
+    units: dict[Key, Unit],
+    store: Store,
+    *,
+    order: Callable[[Key], tuple[int, int]],
+    n_jobs: int,
+    scheduler: str | None,
+    progress: Progress | None,
+) -> None:
+    """Do tasks, put their units among the others, and write all of them in order.
+
+    Parameters
+    ----------
+    do : callable
+        Does a task.
+    tasks : sequence of Task
+        What to do, in the order in which to begin.
+    units : dict
+        What is done already; what is done now is added.
+    store : Store
+        Where the records go.
+    order : callable
+        Tells the place of a unit in the file of records.
+    n_jobs : int
+        How many at a time.
+    scheduler : str or None
+        The address of a Dask scheduler, on whose workers to do them instead.
+    progress : callable or None
+        Called after each task.
+    """
+    known = {task.key: task for task in tasks}
+    total, done = sum(task.work for task in tasks), 0.0
+    finished = _units_of(do, tasks, store.units_folder, n_jobs=n_jobs, scheduler=scheduler)
+    for unit in finished:
+        units[unit.key] = unit
+        done += known[unit.key].work
+        if progress is not None:
+            progress(done, total, known[unit.key].title)
+    store.finish(units[key] for key in sorted(units, key=order))
+
+
+def _units_of(
     do: Callable[[T], Unit],
     tasks: Sequence[T],
     folder: Path,
@@ -24,19 +87,7 @@ def units_of(
 ) -> Iterator[Unit]:
     """Do tasks, put the records of each on disk, and yield them as they are done.
 
-    Parameters
-    ----------
-    do : callable
-        Does a task.
-    tasks : sequence
-        What to do, in the order in which to begin.
-    folder : Path
-        Where the records of each go.
-    n_jobs : int
-        How many at a time, each in a process of its own, where `scheduler` is None.
-    scheduler : str or None
-        The address of a Dask scheduler, on whose workers to do them. These need not see the
-        folder.
+    Workers of a cluster need not see the folder: there the records come back first.
     """
     if scheduler is None:
         parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="all")

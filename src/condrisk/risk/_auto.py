@@ -38,12 +38,12 @@ class AutoRisk(BaseRisk):
     """Conditional risk without choices to make: several estimates, mixed by held-out rows.
 
     The losses of the predictor on rows that it was not fitted on are regressed on the row, the
-    predictor's response and, where it is built here, on how far its models disagree. Forests and
-    extra-trees learn the losses, and their roots with the conditional variance added back; for
-    classifiers there are also the plug-in risk of the calibrated probabilities and, as in
-    `HybridRisk`, that of a pool with other probability models. Each judges the rows
-    that it has not seen, and the mixture is the one with the least squared error, which is a
-    strictly consistent score for the mean; or, with `cost`, the candidate of least deferral loss.
+    predictor's response and, where it is built here, on how far its models disagree. Extra-trees
+    learn the losses, forests and extra-trees their roots, with the conditional variance added
+    back; for classifiers there are also the plug-in risk of the calibrated probabilities and, as
+    in `HybridRisk`, that of a pool with other probability models. Each judges the rows that it has
+    not seen, and the mixture is the one with the least squared error, which is a strictly
+    consistent score for the mean; or, with `cost`, the candidate of least deferral loss.
 
     Parameters
     ----------

@@ -103,6 +103,7 @@ class Averaged:
             weights = {_weight_name(model): weight[train]} if weighted else {}
             self._models.append(model.fit(X[train], y[train], **weights))
             parts.append(getattr(model, self.response)(X[test]))
+        del self._make  # it has done its work, and files of models hold no functions
         order = np.argsort(np.concatenate([test for _, test in folds.splits]))
         return np.concatenate(parts)[order], None
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from condrisk.reproduce._dispatch import units_of
+from condrisk.reproduce._dispatch import run_tasks
 from condrisk.reproduce._records import Key, Record, Store, Unit
 from condrisk.reproduce.active._curve import curves
 from condrisk.reproduce.active._settings import CIFAR10, SETS, TRAP, ActiveConfig
@@ -90,13 +90,16 @@ def run_active(
     ]
     # The longest first: two processes then end at about the same time.
     tasks.sort(key=lambda task: -task.work)
-    total, done = sum(task.work for task in tasks), 0.0
-    for task, unit in _results(tasks, store.units_folder, n_jobs, scheduler):
-        done += task.work
-        units[unit.key] = unit
-        if progress is not None:
-            progress(done, total, task.name)
-    store.finish(units[key] for key in sorted(units, key=_in_order))
+    run_tasks(
+        _do,
+        tasks,
+        units,
+        store,
+        order=_in_order,
+        n_jobs=n_jobs,
+        scheduler=scheduler,
+        progress=progress,
+    )
     keys = [(name, seed) for name in chosen for seed in config.seeds(name)]
     return [record for key in keys if key in units for record in units[key].records.values()]
 
@@ -124,18 +127,19 @@ class Task:
     embeddings: str | None
 
     @property
+    def key(self) -> Key:
+        """The key of its unit."""
+        return self.name, self.seed
+
+    @property
+    def title(self) -> str:
+        """What to call it."""
+        return self.name
+
+    @property
     def work(self) -> float:
         """A rough measure of the time it takes, for order and progress."""
         return _WORK.get(self.name, 7.0)
-
-
-def _results(
-    tasks: Sequence[Task], folder: Path, n_jobs: int, scheduler: str | None
-) -> Iterator[tuple[Task, Unit]]:
-    """Do the tasks, several at a time, and yield each when it is done."""
-    by_key = {(task.name, task.seed): task for task in tasks}
-    for unit in units_of(_do, tasks, folder, n_jobs=n_jobs, scheduler=scheduler):
-        yield by_key[unit.key], unit
 
 
 def _do(task: Task) -> Unit:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from condrisk.reproduce._dispatch import units_of
+from condrisk.reproduce._dispatch import Progress, run_tasks
 from condrisk.reproduce._figures import COSTS
 from condrisk.reproduce._records import Key, Record, Store, Unit
 from condrisk.reproduce.rwr._baselines import NEED_TORCH
@@ -27,8 +27,6 @@ from condrisk.reproduce.rwr._methods import MLP, SEED, describe, make_methods
 
 # What the paper's figure shows; its rows are kept in the records.
 _FIGURE = ("energy", 0, "MLP+RF")
-
-Progress = Callable[[float, float, str], None]
 
 
 @dataclass(frozen=True)
@@ -127,14 +125,16 @@ def run_rwr(
     store = Store(Path(folder), warn=warn)
     units = store.load(config.to_dict())
     tasks = list(_open_tasks(sets, estimators, units, config, data_home))
-    total = sum(task.work for task in tasks)
-    done = 0.0
-    for task, unit in _results(tasks, store.units_folder, n_jobs, scheduler):
-        done += task.work
-        units[unit.key] = unit
-        if progress is not None:
-            progress(done, total, f"{unit.set}, fold {unit.fold + 1}")
-    store.finish(units[key] for key in sorted(units, key=_in_order))
+    run_tasks(
+        _do,
+        tasks,
+        units,
+        store,
+        order=_in_order,
+        n_jobs=n_jobs,
+        scheduler=scheduler,
+        progress=progress,
+    )
     return [
         units[name, fold].records[method]
         for name in sets
@@ -167,6 +167,16 @@ class Task:
     fold: int
     methods: dict[str, Any]
     unit: Unit
+
+    @property
+    def key(self) -> Key:
+        """The key of its unit."""
+        return self.unit.key
+
+    @property
+    def title(self) -> str:
+        """What to call it."""
+        return f"{self.data.name}, fold {self.fold + 1}"
 
     @property
     def work(self) -> float:
@@ -204,15 +214,6 @@ def _open_tasks(
             if needed:
                 unit = units.get((name, fold)) or Unit(name, fold, config.to_dict())
                 yield Task(data, fold, needed, unit)
-
-
-def _results(
-    tasks: Sequence[Task], folder: Path, n_jobs: int, scheduler: str | None
-) -> Iterator[tuple[Task, Unit]]:
-    """Do the tasks, several at a time, and yield each when it is done."""
-    by_key = {task.unit.key: task for task in tasks}
-    for unit in units_of(_do, tasks, folder, n_jobs=n_jobs, scheduler=scheduler):
-        yield by_key[unit.key], unit
 
 
 def _do(task: Task) -> Unit:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from condrisk.reproduce._dispatch import units_of
+from condrisk.reproduce._dispatch import run_tasks
 from condrisk.reproduce._records import Key, Record, Store, Unit
 from condrisk.reproduce.theory import (
     _coverage,
@@ -103,13 +103,16 @@ def run_theory(
     ]
     # The longest first: two processes then end at about the same time.
     tasks.sort(key=lambda task: -task.work)
-    total, done = sum(task.work for task in tasks), 0.0
-    for task, unit in _results(tasks, store.units_folder, n_jobs, scheduler):
-        done += task.work
-        units[unit.key] = unit
-        if progress is not None:
-            progress(done, total, PARTS[task.part].title)
-    store.finish(units[key] for key in sorted(units, key=_in_order))
+    run_tasks(
+        _do,
+        tasks,
+        units,
+        store,
+        order=_in_order,
+        n_jobs=n_jobs,
+        scheduler=scheduler,
+        progress=progress,
+    )
     return [
         record
         for name in chosen
@@ -140,19 +143,20 @@ class Task:
     config: TheoryConfig
 
     @property
+    def key(self) -> Key:
+        """The key of its unit."""
+        return self.part, self.fold
+
+    @property
+    def title(self) -> str:
+        """What to call it."""
+        return PARTS[self.part].title
+
+    @property
     def work(self) -> float:
         """A rough measure of the time it takes, for order and progress."""
         part = PARTS[self.part]
         return part.work(part.settings[self.fold])
-
-
-def _results(
-    tasks: Sequence[Task], folder: Path, n_jobs: int, scheduler: str | None
-) -> Iterator[tuple[Task, Unit]]:
-    """Do the tasks, several at a time, and yield each when it is done."""
-    by_key = {(task.part, task.fold): task for task in tasks}
-    for unit in units_of(_do, tasks, folder, n_jobs=n_jobs, scheduler=scheduler):
-        yield by_key[unit.key], unit
 
 
 def _do(task: Task) -> Unit:
