@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from condrisk import AutoRisk
 from condrisk._files import write_whole
 from condrisk.datasets import UCI_NAMES, load_uci
-from condrisk.reproduce._records import describe_machine, installed_versions
+from condrisk.paper._records import describe_machine, installed_versions
 
 RECORD = Path(__file__).resolve().parents[1] / "results" / "auto_risk_time.json"
 REPEATS = 3

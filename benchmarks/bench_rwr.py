@@ -19,10 +19,10 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from benchmarks.timing import record
-from condrisk.reproduce import RwRConfig, run_rwr
-from condrisk.reproduce._figures import COSTS
-from condrisk.reproduce.rwr._data import load_set
-from condrisk.reproduce.rwr._methods import PaperSplit, make_model, pair_names
+from condrisk.paper._figures import COSTS
+from condrisk.paper.rwr import RwRConfig, run_rwr
+from condrisk.paper.rwr._data import load_set
+from condrisk.paper.rwr._methods import PaperSplit, make_model, pair_names
 
 SETS = ("energy", "housing")
 LIMIT = 1 / 25
@@ -115,7 +115,7 @@ def _floor() -> dict[str, float]:
     The products of matrices in float32 that training a network of two layers for 800 epochs takes,
     and the forest, beside what the whole training takes.
     """
-    from condrisk.risk import LockstepMLPRegressor
+    from condrisk.paper.rwr import LockstepMLPRegressor
 
     data = load_set("energy", folds="embedded")
     X = data.X[:307].astype(np.float32)

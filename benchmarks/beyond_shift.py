@@ -14,7 +14,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from condrisk.datasets import make_gaussian_mixture
 from condrisk.deferral import BudgetRule
 from condrisk.metrics import deferral_loss
-from condrisk.risk import ShiftWeights, effective_sample_size
+from condrisk.shift import ShiftWeights, effective_sample_size
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 

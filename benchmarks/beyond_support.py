@@ -42,14 +42,9 @@ from condrisk.datasets import (
     make_hidden_noise,
 )
 from condrisk.deferral import BudgetRule, ExploringRule, SupportRule
-from condrisk.reproduce._records import describe_machine, installed_versions
-from condrisk.risk import (
-    DistanceSupport,
-    ForestSupport,
-    LossRegressor,
-    effective_sample_size,
-    feedback_weights,
-)
+from condrisk.learners import LossRegressor
+from condrisk.paper._records import describe_machine, installed_versions
+from condrisk.shift import DistanceSupport, ForestSupport, effective_sample_size, feedback_weights
 
 RECORD = Path(__file__).resolve().parents[1] / "results" / "support.json"
 Floats = np.ndarray[Any, np.dtype[np.float64]]

@@ -29,7 +29,7 @@ from sklearn.model_selection import train_test_split
 
 import condrisk
 from condrisk.datasets import UCI_NAMES, load_uci, make_heteroscedastic, make_hidden_noise
-from condrisk.risk import LossRegressor
+from condrisk.learners import LossRegressor
 
 RECORD = Path(__file__).resolve().parents[1] / "results" / "default_regressor.json"
 

@@ -39,7 +39,7 @@ from condrisk._files import write_whole
 from condrisk.datasets import make_gaussian_mixture, make_heteroscedastic
 from condrisk.deferral import Cascade, ExpertRisk, ExpertRule
 from condrisk.deferral._assignment import _by_matching, _by_programme, assign_batch
-from condrisk.reproduce._records import describe_machine, installed_versions
+from condrisk.paper._records import describe_machine, installed_versions
 
 RECORD = Path(__file__).resolve().parents[1] / "results" / "experts.json"
 Floats = NDArray[np.float64]

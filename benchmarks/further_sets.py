@@ -33,8 +33,8 @@ from sklearn.preprocessing import StandardScaler
 from condrisk import AutoRisk, PlugInRisk, RegressionRisk
 from condrisk._files import write_whole
 from condrisk.metrics import deferral_loss
-from condrisk.reproduce._records import describe_machine, installed_versions
-from condrisk.reproduce.rwr._methods import make_model
+from condrisk.paper._records import describe_machine, installed_versions
+from condrisk.paper.rwr._methods import make_model
 
 RECORD = Path(__file__).resolve().parents[1] / "results" / "further_sets.json"
 SEED = 0

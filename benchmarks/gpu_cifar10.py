@@ -22,22 +22,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from torch.nn import functional
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
+import torch
 from condrisk._files import write_whole
 from condrisk.datasets import load_cifar10
-from condrisk.reproduce._records import describe_machine, installed_versions
-from condrisk.reproduce.cifar10._networks import CLASSIFIERS, REGRESSORS, Networks
-from condrisk.reproduce.cifar10._run import run_cifar10
-from condrisk.vision import create_model
-from condrisk.vision._images import Look, channel_statistics, crop_and_flip, show
-from condrisk.vision._network import to_device
-from condrisk.vision._recipe import controls
-from condrisk.vision._steps import Steps, TrainingRows
-from condrisk.vision._training import cross_entropy
+from condrisk.paper._records import describe_machine, installed_versions
+from condrisk.paper.cifar10._networks import CLASSIFIERS, REGRESSORS, Networks
+from condrisk.paper.cifar10._run import run_cifar10
+from condrisk.paper.networks import create_model
+from condrisk.torch._images import Look, channel_statistics, crop_and_flip, show
+from condrisk.torch._network import to_device
+from condrisk.torch._recipe import controls
+from condrisk.torch._steps import Steps, TrainingRows
+from condrisk.torch._training import cross_entropy
 
 OUTPUT = Path(__file__).parent.parent / "results" / "cifar10" / "speed.json"
 # What a matrix product in bfloat16 was seen to reach on an H200, in operations a second.

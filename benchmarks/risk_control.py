@@ -42,9 +42,9 @@ from condrisk import Deferral, PlugInRisk
 from condrisk._files import write_whole
 from condrisk.datasets import make_gaussian_mixture
 from condrisk.deferral import RateControlRule, RiskControlRule
-from condrisk.deferral._tests_of_risk import betting_p_values
-from condrisk.reproduce._records import describe_machine, installed_versions
-from condrisk.theory._betting import betting_p_value
+from condrisk.inference._betting import betting_p_value
+from condrisk.inference._tests import betting_p_values
+from condrisk.paper._records import describe_machine, installed_versions
 
 RECORD = Path(__file__).resolve().parents[1] / "results" / "risk_control.json"
 Floats = NDArray[np.float64]

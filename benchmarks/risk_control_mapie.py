@@ -40,7 +40,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from condrisk._files import write_whole
 from condrisk.datasets import make_gaussian_mixture
 from condrisk.deferral import RiskControlRule
-from condrisk.reproduce._records import describe_machine, installed_versions
+from condrisk.paper._records import describe_machine, installed_versions
 
 RECORD = Path(__file__).resolve().parents[1] / "results" / "risk_control_mapie.json"
 Floats = NDArray[np.float64]

@@ -43,10 +43,10 @@ from threadpoolctl import threadpool_limits
 from condrisk import Deferral, RegressionRisk
 from condrisk._cluster import connect
 from condrisk._files import write_whole
-from condrisk.models import TableModel, fit_table, load_model, save_model
-from condrisk.reproduce._records import describe_machine, installed_versions
-from condrisk.scoring import score_file
-from condrisk.tables import TableWriter, iter_batches
+from condrisk.app.models import TableModel, fit_table, load_model, save_model
+from condrisk.app.scoring import score_file
+from condrisk.app.tables import TableWriter, iter_batches
+from condrisk.paper._records import describe_machine, installed_versions
 
 RECORD = Path(__file__).resolve().parents[1] / "results" / "scoring.json"
 ROWS = 10_000_000
@@ -176,7 +176,7 @@ def dask(folder: Path, name: str, output: str, workers: int, kill: bool) -> dict
 
 def _ready() -> int:
     """Import on a worker what it will need, so that only scoring is timed."""
-    import condrisk.scoring  # noqa: F401
+    import condrisk.app.scoring  # noqa: F401
 
     return os.getpid()
 

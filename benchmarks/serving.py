@@ -42,11 +42,11 @@ from fastapi import Request, Response
 from rich.console import Console
 from starlette.routing import Route
 
+from condrisk.app.models import TableModel, fit_table, load_model, save_model
+from condrisk.app.serve import create_app, listen, run
+from condrisk.app.serve._arrow_rows import ARROW
+from condrisk.app.serve._json_rows import JSON
 from condrisk.datasets import load_uci
-from condrisk.models import TableModel, fit_table, load_model, save_model
-from condrisk.serve import create_app, listen, run
-from condrisk.serve._arrow_rows import ARROW
-from condrisk.serve._json_rows import JSON
 
 RECORD = Path(__file__).parent.parent / "results" / "serving.json"
 CONNECTIONS = 8

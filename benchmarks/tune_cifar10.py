@@ -22,8 +22,8 @@ from sklearn.model_selection import train_test_split
 
 from condrisk.datasets import CIFAR10, load_cifar10
 from condrisk.losses import log_loss
-from condrisk.reproduce.cifar10._networks import Networks
-from condrisk.vision import TorchClassifier, TorchRegressor
+from condrisk.paper.cifar10._networks import Networks
+from condrisk.torch import TorchClassifier, TorchRegressor
 
 TRIALS = Path(__file__).parent.parent / "results" / "cifar10" / "tuning.jsonl"
 HELD_OUT = {"predictor": 3000, "calibrator": 4000}

@@ -22,9 +22,9 @@ from condrisk import (
     pinball,
     predict_risk,
 )
-from condrisk.baselines import KernelRejector
 from condrisk.datasets import make_gaussian_mixture, make_heteroscedastic
 from condrisk.metrics import deferral_loss, risk_error
+from condrisk.paper.baselines import KernelRejector
 
 REGRESSION = make_heteroscedastic(60, n_features=2, random_state=0)
 CLASSES = make_gaussian_mixture(60, n_features=2, random_state=0)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from condrisk.reproduce import read_records
-from condrisk.reproduce._records import Record
-from condrisk.reproduce._report import write_figures
-from condrisk.reproduce.active._page import active_page
-from condrisk.reproduce.active._report import FIGURES
+from condrisk.paper import read_records
+from condrisk.paper._records import Record
+from condrisk.paper._report import write_figures
+from condrisk.paper.active._page import active_page
+from condrisk.paper.active._report import FIGURES
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "active"
 

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from condrisk.reproduce import read_records
-from condrisk.reproduce._page import markdown_table
-from condrisk.reproduce._summary import holm, worse_p
-from condrisk.reproduce.rwr._data import VARIANTS
-from condrisk.reproduce.rwr._paper import BENCHMARKS, COSTS, PAIRS, SETS, source_value
-from condrisk.reproduce.rwr._study import DEFAULT, Study
+from condrisk.paper import read_records
+from condrisk.paper._page import markdown_table
+from condrisk.paper._summary import holm, worse_p
+from condrisk.paper.rwr._data import VARIANTS
+from condrisk.paper.rwr._paper import BENCHMARKS, COSTS, PAIRS, SETS, source_value
+from condrisk.paper.rwr._study import DEFAULT, Study
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 LEVEL = 0.05

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from condrisk.reproduce import read_records
-from condrisk.reproduce._page import markdown_table
-from condrisk.reproduce._render import to_markdown
-from condrisk.reproduce._report import write_figures
-from condrisk.reproduce.cifar10._report import FIGURES
-from condrisk.reproduce.cifar10._tables import all_tables
-from condrisk.reproduce.cifar10.claims import claims_page
+from condrisk.paper import read_records
+from condrisk.paper._page import markdown_table
+from condrisk.paper._render import to_markdown
+from condrisk.paper._report import write_figures
+from condrisk.paper.cifar10._report import FIGURES
+from condrisk.paper.cifar10._tables import all_tables
+from condrisk.paper.cifar10.claims import claims_page
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "cifar10"
 

@@ -25,7 +25,7 @@ _NAMES = {str: "TEXT", int: "INTEGER", float: "NUMBER", Path: "PATH"}
 
 def text() -> str:
     """Return the text of the page."""
-    from condrisk.cli import app
+    from condrisk.app.cli import app
 
     parts = [_INTRODUCTION]
     for name, function in commands(app, "condrisk"):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from condrisk.reproduce._page import markdown_table
+from condrisk.paper._page import markdown_table
 
 RECORD = Path(__file__).resolve().parents[1] / "results" / "experts.json"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from condrisk.reproduce._page import Part, markdown_table, verdict
+from condrisk.paper._page import Part, markdown_table, verdict
 
 RECORD = Path(__file__).resolve().parents[1] / "results" / "monitoring.json"
 OURS, CONSTANT = "condrisk", "mean of the reference"

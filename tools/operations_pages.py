@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from condrisk.reproduce._page import markdown_table
+from condrisk.paper._page import markdown_table
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from scipy.stats import binom
 
-from condrisk.reproduce._page import markdown_table
+from condrisk.paper._page import markdown_table
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 

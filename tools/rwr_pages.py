@@ -7,13 +7,13 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from condrisk.reproduce import read_records
-from condrisk.reproduce._page import markdown_table
-from condrisk.reproduce._render import to_markdown
-from condrisk.reproduce.rwr._figure import draw_calibration_against_deferral, draw_profile
-from condrisk.reproduce.rwr._study import agreement, compare
-from condrisk.reproduce.rwr._tables import all_tables
-from condrisk.reproduce.rwr.claims import claims_page
+from condrisk.paper import read_records
+from condrisk.paper._page import markdown_table
+from condrisk.paper._render import to_markdown
+from condrisk.paper.rwr._figure import draw_calibration_against_deferral, draw_profile
+from condrisk.paper.rwr._study import agreement, compare
+from condrisk.paper.rwr._tables import all_tables
+from condrisk.paper.rwr.claims import claims_page
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results" / "rwr"
@@ -112,8 +112,9 @@ def comparison_text(runs: dict[str, list[Any]]) -> str:
     """Return how the networks trained at once differ from scikit-learn's."""
     found = compare(runs["paper-sklearn"], runs["paper-fast"])
     lines = [
-        "The networks trained at once (`condrisk.risk.LockstepMLPRegressor`, in float32) against "
-        "scikit-learn's, on the paper's folds, over the cells of pairs that have a network:",
+        "The networks trained at once (`condrisk.paper.rwr.LockstepMLPRegressor`, in float32) "
+        "against scikit-learn's, on the paper's folds, over the cells of pairs that have a "
+        "network:",
         "",
     ]
     rows = [
@@ -206,7 +207,7 @@ def speed_text() -> str:
 
 def draw(folder: Path) -> None:
     """Draw the two figures of the overview."""
-    from condrisk.plots._common import save_figure
+    from condrisk._drawing import save_figure
 
     records = read_records(RESULTS / "paper-sklearn" / "records.jsonl")
     for name, drawer in (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from condrisk.reproduce import read_records
-from condrisk.reproduce._records import Record
-from condrisk.reproduce._report import write_figures
-from condrisk.reproduce.theory._report import FIGURES, PAGES
+from condrisk.paper import read_records
+from condrisk.paper._records import Record
+from condrisk.paper._report import write_figures
+from condrisk.paper.theory.simulations._report import FIGURES, PAGES
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "theory"
 

@@ -88,8 +88,8 @@ def regressor() -> str:
 
 def rwr() -> str:
     """Return how well the study of regression with rejection agrees with the paper."""
-    from condrisk.reproduce import read_records
-    from condrisk.reproduce.rwr._study import agreement
+    from condrisk.paper import read_records
+    from condrisk.paper.rwr._study import agreement
 
     records = read_records(RESULTS / "rwr" / "paper-sklearn" / "records.jsonl")
     rows = [[what, f"{n['agree']} of {n['cells']}"] for what, n in agreement(records).items()]
@@ -110,10 +110,10 @@ def rwr() -> str:
 
 def cifar10() -> str:
     """Return the deferral losses of the recalibrated risk on CIFAR-10, beside the paper's best."""
-    from condrisk.reproduce import read_records
-    from condrisk.reproduce.cifar10._paper import COSTS
-    from condrisk.reproduce.cifar10._study import HYBRID, PLUG_INS, Study, least
-    from condrisk.reproduce.cifar10.claims._beaten import paper_best
+    from condrisk.paper import read_records
+    from condrisk.paper.cifar10._paper import COSTS
+    from condrisk.paper.cifar10._study import HYBRID, PLUG_INS, Study, least
+    from condrisk.paper.cifar10.claims._beaten import paper_best
 
     study = Study(read_records(RESULTS / "cifar10" / "records.jsonl"))
     device = json.loads((RESULTS / "cifar10" / "speed.json").read_text())["device"]

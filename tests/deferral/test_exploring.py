@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from condrisk import BudgetRule, Deferral, PlugInRisk, RegressionRisk
 from condrisk.datasets import make_gaussian_mixture, make_heteroscedastic
 from condrisk.deferral import ExploringRule
-from condrisk.risk import effective_sample_size, feedback_weights, refit_risk
+from condrisk.shift import effective_sample_size, feedback_weights, refit_risk
 
 
 def test_all_of_the_inner_rule_and_a_share_of_the_rest(seed):

@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from condrisk import BudgetRule, Deferral, PlugInRisk, RegressionRisk, make_loss
 from condrisk.datasets import make_gaussian_mixture, make_heteroscedastic
 from condrisk.deferral import RateControlRule, RiskControlRule
-from condrisk.deferral._tests_of_risk import (
+from condrisk.inference._tests import (
     betting_p_values,
     binomial_p_values,
     binomial_upper,

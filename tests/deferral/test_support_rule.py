@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from condrisk import BudgetRule, CostRule, Deferral, RegressionRisk
 from condrisk.datasets import make_heteroscedastic
 from condrisk.deferral import ExploringRule, SupportRule
-from condrisk.risk import DistanceSupport, ForestSupport
+from condrisk.shift import DistanceSupport, ForestSupport
 
 SUPPORTS = {
     "default": None,

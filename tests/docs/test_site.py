@@ -22,7 +22,7 @@ ROOMS = [
     f"condrisk.{room.name}"
     for room in pkgutil.iter_modules(condrisk.__path__)
     if room.ispkg and room.name != "cli"
-] + ["condrisk.theory.as_printed"]
+] + ["condrisk.paper.theory.as_printed"]
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def test_pages_written_from_code_are_what_the_code_gives():
 
 
 def test_every_command_has_a_recipe():
-    from condrisk.cli import app
+    from condrisk.app.cli import app
 
     listed = (DOCS / "how-to" / "index.md").read_text("utf-8")
     names = {name.split()[1] for name, _ in commands(app, "condrisk")} - {"quickstart"}

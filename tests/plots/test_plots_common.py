@@ -12,13 +12,14 @@ from numpy.testing import assert_array_equal
 
 import condrisk.plots
 from condrisk import metrics
+from condrisk._drawing import PALETTE, save_figure
 from condrisk.plots import (
     CostCurveDisplay,
     RiskCalibrationDisplay,
     RiskCoverageDisplay,
     RiskProfileDisplay,
 )
-from condrisk.plots._common import MAX_POINTS, PALETTE, save_figure, thin
+from condrisk.plots._common import MAX_POINTS, thin
 
 ARRAYS = {
     RiskCoverageDisplay: 2,

@@ -13,9 +13,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from condrisk import Deferral, PlugInRisk, RegressionRisk, metrics
+from condrisk._drawing import GREY
 from condrisk.datasets import make_gaussian_mixture, make_heteroscedastic
 from condrisk.plots import CostCurveDisplay, RiskCalibrationDisplay, RiskCoverageDisplay
-from condrisk.plots._common import GREY, MAX_POINTS
+from condrisk.plots._common import MAX_POINTS
 
 DISPLAYS = [RiskCoverageDisplay, RiskCalibrationDisplay, CostCurveDisplay]
 ORDER_OF_LEGEND = {

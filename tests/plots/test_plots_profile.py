@@ -15,9 +15,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from condrisk import Deferral, PlugInRisk, RegressionRisk, huber, make_loss, pinball
+from condrisk._drawing import GREY
 from condrisk.datasets import make_gaussian_mixture, make_heteroscedastic
 from condrisk.plots import RiskProfileDisplay
-from condrisk.plots._common import GREY
 from condrisk.plots._profile import MAX_ROWS
 
 draw = RiskProfileDisplay.from_predictions

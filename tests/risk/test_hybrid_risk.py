@@ -11,9 +11,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from condrisk import Deferral, HybridRisk, PlugInRisk
+from condrisk._pool import Pool, fit_pool, log_opinions
 from condrisk.datasets import make_gaussian_mixture
 from condrisk.metrics import risk_error
-from condrisk.risk._pool import Pool, fit_pool, log_opinions
 
 
 class Spy(RegressorMixin, BaseEstimator):

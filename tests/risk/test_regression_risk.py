@@ -19,7 +19,7 @@ from sklearn.neighbors import KNeighborsRegressor
 
 from condrisk import RegressionRisk, make_loss, pinball
 from condrisk.datasets import make_gaussian_mixture, make_heteroscedastic
-from condrisk.risk._base import LARGEST_RISK
+from condrisk.risk import LARGEST_RISK
 
 
 class Recorder(RegressorMixin, BaseEstimator):

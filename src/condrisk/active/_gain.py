@@ -11,7 +11,7 @@ from sklearn.base import _fit_context, clone
 from sklearn.utils._param_validation import HasMethods, Integral, Interval, Real, StrOptions
 from sklearn.utils.validation import _num_samples
 
-from condrisk._walk import has_risk, predict_risk
+from condrisk._delegate import has_risk, predict_risk
 from condrisk.active._base import BaseSampler
 from condrisk.active._core_set import check_count
 from condrisk.active._pool import keep_largest

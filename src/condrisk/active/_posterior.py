@@ -21,7 +21,7 @@ from sklearn.ensemble import (
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array
 
-from condrisk._walk import is_frozen
+from condrisk._delegate import is_frozen
 
 Floats = NDArray[np.float64]
 

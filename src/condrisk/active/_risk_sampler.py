@@ -11,11 +11,11 @@ from sklearn.base import _fit_context, clone
 from sklearn.utils._param_validation import HasMethods, Integral, Interval, StrOptions
 from sklearn.utils.validation import _num_samples
 
-from condrisk._walk import has_risk, predict_risk
+from condrisk._delegate import has_risk, predict_risk
+from condrisk._validation import check_vector
 from condrisk.active._base import BaseSampler
 from condrisk.active._core_set import check_count, distance_to, k_center
 from condrisk.active._pool import Kept, keep_largest
-from condrisk.metrics._validation import check_vector
 
 Floats = NDArray[np.float64]
 

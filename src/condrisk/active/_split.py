@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from condrisk.metrics._validation import check_vector, check_vectors
+from condrisk._validation import check_vector, check_vectors
 
 Floats = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _check_method_params, _num_samples
 
-from condrisk._walk import find, is_frozen
+from condrisk._delegate import find, is_frozen
 from condrisk.deferral._controlled import ControlledRule, Pairs, check_pairs
 from condrisk.losses import get_loss
 from condrisk.risk._base import BaseRisk

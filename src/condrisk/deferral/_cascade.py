@@ -11,14 +11,14 @@ from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
 
-from condrisk._walk import find, has_risk
+from condrisk._crossfit import rows_of, seeded
+from condrisk._delegate import find, has_risk
+from condrisk._routing import weight_params
+from condrisk._validation import check_vector, check_weight
 from condrisk.deferral._cascade_decision import CascadeDecision
 from condrisk.deferral._expert import check_expert, check_fees, risk_of_expert
 from condrisk.deferral._look_ahead import filled, fit_stage, out_of_fold
-from condrisk.metrics._validation import check_vector, check_weight
-from condrisk.risk._crossfit import rows_of, seeded
-from condrisk.risk._loss_regressor import LossRegressor
-from condrisk.risk._routing import weight_params
+from condrisk.learners import LossRegressor
 
 Floats = NDArray[np.float64]
 
@@ -53,7 +53,7 @@ class Cascade(MetaEstimatorMixin, BaseEstimator):
         positions, names or None for all: what the decision to go on may look at. None if all
         columns are known from the start.
     regressor : regressor or None, default=None
-        Learns the cost of going on; None is `condrisk.risk.LossRegressor`.
+        Learns the cost of going on; None is `condrisk.learners.LossRegressor`.
     random_state : int, RandomState instance or None, default=None
         Seeds folds and the regressors, where their own random state is left open.
 

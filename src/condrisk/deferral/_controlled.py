@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Real
 from sklearn.utils.validation import check_is_fitted
 
-from condrisk.metrics._validation import check_vector, check_vectors, check_weight
+from condrisk._validation import check_vector, check_vectors, check_weight
 
 Floats = NDArray[np.float64]
 

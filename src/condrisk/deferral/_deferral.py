@@ -13,13 +13,13 @@ from sklearn.utils.metadata_routing import MetadataRouter, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from condrisk._walk import find, has_risk, is_frozen
+from condrisk._delegate import find, has_risk, is_frozen
+from condrisk._routing import add_part, routing_enabled, weight_params
+from condrisk._validation import check_cost, check_weight
 from condrisk.deferral._calibration_rows import Rows, declared_maximum, pairs_of, set_aside
 from condrisk.deferral._controlled import ControlledRule, check_pairs
 from condrisk.deferral._decision import Decision
 from condrisk.deferral._rules import CostRule
-from condrisk.metrics._validation import check_cost, check_weight
-from condrisk.risk._routing import add_part, routing_enabled, weight_params
 
 
 def _risk_has(method: str) -> Any:

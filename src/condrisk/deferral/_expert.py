@@ -13,10 +13,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval
 from sklearn.utils._param_validation import Real as RealNumber
 
-from condrisk._walk import has_risk, predict_risk
+from condrisk._delegate import has_risk, predict_risk
+from condrisk._validation import Vector, check_cost, check_vector
 from condrisk.deferral._assignment import assign_batch, assign_greedily
 from condrisk.deferral._expert_risk import denoised_risk
-from condrisk.metrics._validation import Vector, check_cost, check_vector
 
 UNLIMITED = np.iinfo(np.intp).max
 

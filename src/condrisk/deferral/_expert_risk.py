@@ -12,6 +12,7 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils._param_validation import HasMethods, Interval, Real
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from condrisk._validation import check_weight
 from condrisk.deferral._overlap import (
     FEWEST_ROWS,
     NOT_CHECKED,
@@ -21,7 +22,6 @@ from condrisk.deferral._overlap import (
     judge,
 )
 from condrisk.losses import Loss, get_loss, zero_one
-from condrisk.metrics._validation import check_weight
 from condrisk.risk import RegressionRisk
 
 
@@ -78,7 +78,7 @@ class ExpertRisk(BaseEstimator):
     loss : str, Loss, array-like or callable
         What an error costs, the same as for the model that the expert stands beside.
     regressor : regressor or None, default=None
-        Learns the expert's losses; None is `condrisk.risk.LossRegressor`.
+        Learns the expert's losses; None is `condrisk.learners.LossRegressor`.
     noise : float, default=0.0
         The probability with which the labels `y` are flipped, independently of the expert's
         errors; only for the zero-one loss on two classes. The risk of the model has to be

@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.utils._param_validation import HasMethods, Integral, Interval, Real
 from sklearn.utils.validation import check_is_fitted
 
+from condrisk._validation import check_vector
 from condrisk.deferral._rules import CostRule
-from condrisk.metrics._validation import check_vector
 
 # Sets the draws apart from those that others make with the same seed.
 STREAM = 0x6578706C
@@ -23,7 +23,7 @@ class ExploringRule(BaseEstimator):
     Experts' answers come back for deferred rows alone, and those were picked for their risk:
     what is learnt from them is not what holds for all rows. Asking about some accepted rows too,
     at random and with a known chance, mends that: each answer is weighted by the inverse of the
-    chance with which it was asked for (`condrisk.risk.feedback_weights`). Without exploration
+    chance with which it was asked for (`condrisk.shift.feedback_weights`). Without exploration
     nothing can be learnt about accepted rows, and no weights help.
 
     Parameters

@@ -10,9 +10,9 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from condrisk._walk import find, is_frozen, predict_risk
-from condrisk.risk._crossfit import Job, cross_fit, fit_on, make_splits, mean_by_row
-from condrisk.risk._routing import weight_params
+from condrisk._crossfit import Job, cross_fit, fit_on, make_splits, mean_by_row
+from condrisk._delegate import find, is_frozen, predict_risk
+from condrisk._routing import weight_params
 
 Floats = NDArray[np.float64]
 

@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
-from condrisk.metrics._validation import check_vector
-from condrisk.risk._crossfit import Job, cross_fit, make_splits, mean_by_row, seeded
+from condrisk._crossfit import Job, cross_fit, make_splits, mean_by_row, seeded
+from condrisk._validation import check_vector
 
 # A leaf is expected to hold so many rows that were asked about, if rows are picked blindly: one
 # without any then means something.

@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import Interval, Real
 
 from condrisk.deferral._controlled import NO_GUARANTEE, ControlledRule, Floats, Pairs, two_values
 from condrisk.deferral._rules import _threshold as share_threshold
-from condrisk.deferral._tests_of_risk import betting_p_values, binomial_p_values, binomial_upper
+from condrisk.inference._tests import betting_p_values, binomial_p_values, binomial_upper
 
 # Thresholds to try: so many standard errors below the rate that is allowed.
 _MARGINS = np.linspace(4.0, 0.0, 9)

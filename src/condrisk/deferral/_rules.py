@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, Real
 from sklearn.utils.validation import check_is_fitted
 
-from condrisk.metrics._validation import check_cost, check_vector, check_weight
+from condrisk._validation import check_cost, check_vector, check_weight
 
 
 class CostRule(BaseEstimator):

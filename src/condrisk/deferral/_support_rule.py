@@ -13,9 +13,9 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval, Real
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from condrisk._validation import check_vector, check_vectors, check_weight
 from condrisk.deferral._rules import CostRule, _threshold
-from condrisk.metrics._validation import check_vector, check_vectors, check_weight
-from condrisk.risk._support import DistanceSupport
+from condrisk.shift import DistanceSupport
 
 N_FOLDS = 5
 

@@ -14,7 +14,7 @@ array([0.693..., 2.302...])
 array([0.693...])
 """
 
-from condrisk.losses._base import ClassLoss, Loss, encode
+from condrisk.losses._base import ClassLoss, Loss, Task, encode
 from condrisk.losses._classes import LOG_LOSS_FLOOR, CostMatrix
 from condrisk.losses._numeric import huber, pinball
 from condrisk.losses._resolve import (
@@ -34,6 +34,7 @@ __all__ = [
     "ClassLoss",
     "CostMatrix",
     "Loss",
+    "Task",
     "absolute_error",
     "brier",
     "encode",

@@ -5,14 +5,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from condrisk.metrics._blocks import (
+from condrisk._blocks import (
     TiedBlocks,
     run_starts,
     running_sum,
     segment_sums,
     tied_blocks,
 )
-from condrisk.metrics._validation import Vector, check_vectors, check_weight
+from condrisk._validation import Vector, check_vectors, check_weight
 
 # A value that rounding has put this little below an edge, in bins, belongs above it.
 EDGE_TOLERANCE = 1e-9

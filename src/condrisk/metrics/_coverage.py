@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from condrisk.metrics._blocks import iter_blocks, running_sum, tied_blocks
-from condrisk.metrics._validation import Vector, check_vectors, check_weight
+from condrisk._blocks import iter_blocks, running_sum, tied_blocks
+from condrisk._validation import Vector, check_vectors, check_weight
 
 
 class RiskCoverageCurve(NamedTuple):

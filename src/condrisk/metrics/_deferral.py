@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from condrisk.metrics._blocks import TiedBlocks, running_sum, tied_blocks
-from condrisk.metrics._validation import (
+from condrisk._blocks import TiedBlocks, running_sum, tied_blocks
+from condrisk._validation import (
     Vector,
     check_cost,
     check_costs,

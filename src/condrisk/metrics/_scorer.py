@@ -73,7 +73,7 @@ class RiskScorer:
         self, estimator: Any, X: Any, y: Any, *, sample_weight: ArrayLike | None = None
     ) -> float:
         """Score a fitted estimator on the rows given; greater is better."""
-        from condrisk._walk import loss_values, predict_risk
+        from condrisk._delegate import loss_values, predict_risk
 
         arguments = [predict_risk(estimator, X)]
         if not _takes_risk_alone(self._metric):

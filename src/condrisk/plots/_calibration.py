@@ -8,15 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from condrisk import metrics
+from condrisk._drawing import prepare_axes
+from condrisk._validation import Vector
 from condrisk.metrics import RiskCalibrationCurve
-from condrisk.metrics._validation import Vector
-from condrisk.plots._common import (
-    draw_diagonal,
-    draw_legend,
-    evaluate,
-    line_style,
-    prepare_axes,
-)
+from condrisk.plots._common import draw_diagonal, draw_legend, evaluate, line_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,52 +1,22 @@
-"""What the displays share: axes, colours, reference lines, thinning, and saving."""
+"""What the displays share: losses and risks of an estimator, reference lines, thinning."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from condrisk import _walk
-from condrisk.metrics._validation import Vector
+from condrisk import _delegate
+from condrisk._drawing import GREY, PALETTE, import_pyplot
+from condrisk._validation import Vector
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-# Okabe and Ito's colours, which people who see colours differently can tell apart, less those
-# that are too pale on white or too dark on black.
-PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-# Halfway between black and white: readable on either.
-GREY = "#808080"
 REFERENCE_STYLE: dict[str, Any] = {"color": GREY, "linewidth": 1.2, "zorder": 1.5}
 MAX_POINTS = 2000
-
-
-def import_pyplot() -> Any:
-    """Return `matplotlib.pyplot`, or say how to get it."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            'Drawing needs matplotlib, which is not installed: pip install "condrisk[plots]".'
-        ) from error
-    return plt
-
-
-def prepare_axes(ax: Axes | None) -> Axes:
-    """Return `ax`, or new axes, with a light grid behind the data and no frame around them."""
-    plt = import_pyplot()
-    if ax is None:
-        _, ax = plt.subplots(layout="constrained")
-    ax.grid(True, color=GREY, alpha=0.2, linewidth=0.6)
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
 
 
 def evaluate(
@@ -54,9 +24,9 @@ def evaluate(
 ) -> tuple[Vector, Vector, str]:
     """Return loss and risk of each row, and the name of the class that knows them."""
     import_pyplot()  # to fail before the work rather than after it
-    owner, inner = _walk.find(estimator, X, "predict_risk")
+    owner, inner = _delegate.find(estimator, X, "predict_risk")
     given = {} if prediction is None else {"prediction": prediction}
-    loss = _walk.loss_values(owner, inner, y, **given)
+    loss = _delegate.loss_values(owner, inner, y, **given)
     return loss, owner.predict_risk(inner, **given), type(owner).__name__
 
 
@@ -137,28 +107,3 @@ def thin(x: Vector, y: Vector) -> NDArray[np.intp]:
     last = np.append(first[1:], len(x)) - 1
     by_height = np.lexsort((y, strip))
     return np.unique(np.concatenate([first, last, by_height[first], by_height[last]]))
-
-
-def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write `figure` to `path` whole or not at all; the end of the name tells the format.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        The figure, such as the `figure_` of a display.
-    path : str or path-like
-        Where to. A file that is there already stays as it was until the new one is complete.
-    """
-    path = Path(path)
-    picture_format = path.suffix.lower().removeprefix(".")
-    if picture_format not in figure.canvas.get_supported_filetypes():
-        raise ValueError(f"path must end in .png, .svg, .pdf or the like, got {str(path)!r}")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"path {str(path)!r} is in a folder that does not exist")
-    temporary = path.with_name(f".{path.name}.{token_hex(4)}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            figure.savefig(file, format=picture_format)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from condrisk import metrics
+from condrisk._drawing import prepare_axes
+from condrisk._validation import Vector
 from condrisk.metrics import CostCurve
-from condrisk.metrics._validation import Vector
 from condrisk.plots._common import (
     draw_diagonal,
     draw_legend,
@@ -17,7 +18,6 @@ from condrisk.plots._common import (
     evaluate,
     find_references,
     line_style,
-    prepare_axes,
 )
 
 if TYPE_CHECKING:

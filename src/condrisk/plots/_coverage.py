@@ -8,16 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from condrisk import metrics
+from condrisk._drawing import prepare_axes
+from condrisk._validation import Vector
 from condrisk.metrics import RiskCoverageCurve
-from condrisk.metrics._validation import Vector
-from condrisk.plots._common import (
-    draw_legend,
-    draw_reference,
-    evaluate,
-    line_style,
-    prepare_axes,
-    thin,
-)
+from condrisk.plots._common import draw_legend, draw_reference, evaluate, line_style, thin
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

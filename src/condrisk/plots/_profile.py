@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
 
-from condrisk import _walk
+from condrisk import _delegate
+from condrisk._drawing import import_pyplot, prepare_axes
+from condrisk._validation import Vector, check_vectors, check_weight
 from condrisk.losses import absolute_error, squared_error
-from condrisk.metrics._validation import Vector, check_vectors, check_weight
-from condrisk.plots._common import draw_reference, import_pyplot, line_style, prepare_axes
+from condrisk.plots._common import draw_reference, line_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -134,7 +135,7 @@ class RiskProfileDisplay:
             The display, drawn.
         """
         import_pyplot()  # to fail before the work rather than after it
-        owner, inner = _walk.find(estimator, X, "predict_risk")
+        owner, inner = _delegate.find(estimator, X, "predict_risk")
         loss = _loss_name(owner, inner)
         given = {} if prediction is None else {"prediction": prediction}
         return cls.from_predictions(
@@ -285,7 +286,7 @@ def _loss_name(owner: Any, X: Any) -> Any:
             "RiskCalibrationDisplay takes either."
         )
     while not hasattr(owner, "loss_"):  # a Deferral, around what has it
-        owner, X = _walk.find(owner.risk_, X, "predict_risk")
+        owner, X = _delegate.find(owner.risk_, X, "predict_risk")
     for known in (squared_error, absolute_error):
         if owner.loss_ == known:
             return known.name

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from condrisk._crossfit import HeldOut, answer
 from condrisk.losses import encode
-from condrisk.risk._crossfit import HeldOut, answer
 
 
 class Answers:

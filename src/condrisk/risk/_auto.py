@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_random_state
 
+from condrisk._crossfit import HeldOut, align, mean_by_row, rows_of
+from condrisk._pool import Pool, fit_pool, log_opinions
+from condrisk.learners._stack import StackedClassifier, StackedRegressor
 from condrisk.losses import ClassLoss, encode, get_loss
 from condrisk.metrics import deferral_loss
 from condrisk.risk._answers import Answers
 from condrisk.risk._base import BaseRisk
-from condrisk.risk._crossfit import HeldOut, align, mean_by_row, rows_of
-from condrisk.risk._pool import Pool, fit_pool, log_opinions
 from condrisk.risk._predictor import Routed
 from condrisk.risk._risk_committee import RiskCommittee
-from condrisk.risk._stack import StackedClassifier, StackedRegressor
 
 Floats = NDArray[np.float64]
 # Of a time budget, the share for the predictor.

@@ -23,11 +23,11 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
+from condrisk._crossfit import HeldOut, mean_by_row, rows_of
+from condrisk._routing import add_part, add_splitter, route_fit
 from condrisk.losses import Loss, get_loss
 from condrisk.risk._answers import Answers
-from condrisk.risk._crossfit import HeldOut, mean_by_row, rows_of
 from condrisk.risk._predictor import PredictorMixin, Routed
-from condrisk.risk._routing import add_part, add_splitter, route_fit
 
 # What the out-of-fold attributes hold belongs to the training rows, not to the model.
 _NOT_SAVED = ("oof_loss_", "oof_risk_", "_calibration_rows", "_calibration_loss")

@@ -12,11 +12,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import _check_method_params
 
-from condrisk._walk import is_frozen
-from condrisk.losses import LOG_LOSS_FLOOR, ClassLoss, encode
-from condrisk.risk._answers import Answers
-from condrisk.risk._base import BaseRisk, check_regressor
-from condrisk.risk._crossfit import (
+from condrisk._crossfit import (
     HeldOut,
     Job,
     answer,
@@ -25,8 +21,12 @@ from condrisk.risk._crossfit import (
     rows_of,
     seeded,
 )
+from condrisk._delegate import is_frozen
+from condrisk._pool import fit_pool, log_opinions
+from condrisk.losses import LOG_LOSS_FLOOR, ClassLoss, encode
+from condrisk.risk._answers import Answers
+from condrisk.risk._base import BaseRisk, check_regressor
 from condrisk.risk._opinions import OpinionatedRisk
-from condrisk.risk._pool import fit_pool, log_opinions
 from condrisk.risk._predictor import Routed
 
 

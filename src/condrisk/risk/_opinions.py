@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from condrisk._walk import is_frozen
-from condrisk.risk._base import BaseRisk
-from condrisk.risk._crossfit import (
+from condrisk._crossfit import (
     HeldOut,
     Job,
     align,
@@ -21,6 +19,8 @@ from condrisk.risk._crossfit import (
     rows_of,
     seeded,
 )
+from condrisk._delegate import is_frozen
+from condrisk.risk._base import BaseRisk
 from condrisk.risk._predictor import Routed
 
 

@@ -9,12 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.utils._param_validation import HasMethods, StrOptions
 
-from condrisk._walk import is_frozen
-from condrisk.losses import ClassLoss
-from condrisk.risk._answers import Answers
-from condrisk.risk._base import BaseRisk
-from condrisk.risk._calibration import as_matrix, fit_calibrator
-from condrisk.risk._crossfit import (
+from condrisk._crossfit import (
     HeldOut,
     Job,
     align,
@@ -26,6 +21,11 @@ from condrisk.risk._crossfit import (
     rows_of,
     seeded,
 )
+from condrisk._delegate import is_frozen
+from condrisk.losses import ClassLoss
+from condrisk.risk._answers import Answers
+from condrisk.risk._base import BaseRisk
+from condrisk.risk._calibration import as_matrix, fit_calibrator
 from condrisk.risk._predictor import Routed
 
 

@@ -17,10 +17,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from condrisk._walk import is_frozen
-from condrisk.losses import CostMatrix, Loss, get_loss
-from condrisk.risk._answers import Answers, GivenAnswers, check_prediction, one_held_out
-from condrisk.risk._crossfit import (
+from condrisk._crossfit import (
     HeldOut,
     Job,
     Split,
@@ -29,6 +26,9 @@ from condrisk.risk._crossfit import (
     make_splits,
     seeded,
 )
+from condrisk._delegate import is_frozen
+from condrisk.losses import CostMatrix, Loss, get_loss
+from condrisk.risk._answers import Answers, GivenAnswers, check_prediction, one_held_out
 
 Routed = dict[str, dict[str, Any]]
 

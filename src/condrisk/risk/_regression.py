@@ -10,13 +10,13 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import _check_method_params
 
+from condrisk._crossfit import HeldOut, Job, cross_fit, mean_by_row, rows_of, seeded
+from condrisk._routing import routing_enabled
+from condrisk.learners import LossRegressor
 from condrisk.risk._answers import Answers
 from condrisk.risk._base import BaseRisk, check_regressor
-from condrisk.risk._crossfit import HeldOut, Job, cross_fit, mean_by_row, rows_of, seeded
 from condrisk.risk._features import beside
-from condrisk.risk._loss_regressor import LossRegressor
 from condrisk.risk._predictor import Routed
-from condrisk.risk._routing import routing_enabled
 
 
 class RegressionRisk(BaseRisk):
@@ -46,7 +46,7 @@ class RegressionRisk(BaseRisk):
         (see `condrisk.losses.make_loss`). None is the squared error for regressors and the chance
         of being wrong for classifiers.
     regressor : regressor or None, default=None
-        What learns g. None is `condrisk.risk.LossRegressor`, made for noisy losses; its
+        What learns g. None is `condrisk.learners.LossRegressor`, made for noisy losses; its
         docstring gives the figures that speak for it.
     features : {"x", "x+response"}, default="x"
         The inputs of g: the row, or the row and the predictor's response to it (probabilities
@@ -157,7 +157,7 @@ class RegressionRisk(BaseRisk):
         if self.regressor is None and getattr(X, "ndim", 2) > 2:
             raise ValueError(
                 f"regressor must be given where X has {X.ndim} dimensions, as images have: one "
-                f"that takes them, such as condrisk.vision.TorchRegressor."
+                f"that takes them, such as condrisk.torch.TorchRegressor."
             )
         held_out = self._held_out(X, y, prediction, routed)
         answers = held_out.answers[0]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
-from condrisk.risk._loss_regressor import convex_shares
+from condrisk.learners._loss_regressor import convex_shares
 
 Floats = NDArray[np.float64]
 

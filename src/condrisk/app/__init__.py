@@ -1,0 +1,1 @@
+"""Conditional risk in operation: tables, model files, scoring, reports, the service, monitoring."""

@@ -1,0 +1,103 @@
+"""`condrisk inspect`: what a model file says about itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from condrisk.app.cli._shown import fail, figures_note, figures_table, plain, print_json
+
+# In the table of columns, categories are cut to this many characters.
+_SHOWN = 60
+
+
+def inspect(
+    model: Annotated[
+        Path, typer.Argument(help="A model file, as `condrisk fit` writes it.", metavar="MODEL")
+    ],
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the whole manifest as one JSON object.")
+    ] = False,
+) -> None:
+    """Show what a model file says about itself, without loading the model.
+
+    Columns that new rows need, target, loss, rule, figures, versions. Only the manifest is read:
+    nothing else in the file is looked at, so this is safe for a file of unknown origin. What it
+    says is what its author wrote.
+
+    Example: condrisk inspect model.skops
+    """
+    from condrisk.app.models import ModelFileError, read_manifest
+
+    try:
+        manifest = read_manifest(model)
+    except ModelFileError as error:
+        fail(error)
+    if as_json:
+        print_json(manifest)
+    else:
+        _show(model, manifest)
+
+
+def _show(path: Path, manifest: dict[str, Any]) -> None:
+    console = Console()
+
+    def say(text: str, **style: Any) -> None:
+        console.print(plain(text), markup=False, highlight=False, soft_wrap=True, **style)
+
+    say(f"{path.name}: {manifest['task']} of {manifest['target']}", style="bold")
+    classes = manifest["classes"]
+    cost = manifest["cost"]
+    lines = {
+        "predictor": manifest["predictor"],
+        "classes": None if classes is None else ", ".join(map(str, classes[:20])),
+        "loss": manifest["loss"],
+        "price of asking": None if cost is None else f"{cost:g}",
+        "rule": manifest["rule"],
+        "fitted on": f"{manifest['rows']:,} rows, {manifest['created']}",
+        "written by": _versions(manifest),
+    }
+    for name, value in lines.items():
+        if value is not None:
+            say(f"  {name + ':':16} {value}")
+    console.print(_columns(manifest))
+    console.print(figures_table(manifest["evaluation"]))
+    say(figures_note(manifest["evaluation"]))
+
+
+def _versions(manifest: dict[str, Any]) -> str:
+    others = ", ".join(f"{name} {number}" for name, number in manifest["versions"].items())
+    return f"condrisk {manifest['condrisk']}, {others}"
+
+
+def _columns(manifest: dict[str, Any]) -> Table:
+    table = Table(title="Columns that new rows need", title_justify="left")
+    for name in ("column", "kind", "seen", "missing"):
+        table.add_column(name, justify="right" if name == "missing" else "left")
+    for column in manifest["schema"]:
+        name = column["name"]
+        role = " (prediction)" if name == manifest["prediction_column"] else ""
+        cells = [name + role, column["kind"], _seen(column), f"{column['missing']:.1%}"]
+        table.add_row(*(Text(plain(cell)) for cell in cells))
+    return table
+
+
+def _seen(column: dict[str, Any]) -> str:
+    """Return the range or the categories of a column, as far as there is room."""
+    if column["kind"] == "category":
+        text = ", ".join(column["categories"])
+        return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    if column["low"] is None or column["high"] is None:
+        return ""
+    if column["kind"] == "date":
+        from datetime import date, timedelta
+
+        first = date(1970, 1, 1)
+        ends = (first + timedelta(days=column[end]) for end in ("low", "high"))
+        return " to ".join(day.isoformat() for day in ends)
+    return f"{column['low']:g} to {column['high']:g}"

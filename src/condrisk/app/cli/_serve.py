@@ -1,0 +1,210 @@
+"""`condrisk serve`: a model behind HTTP."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from condrisk.app.cli._shown import fail, plain, print_json, progress
+
+if TYPE_CHECKING:
+    import socket
+
+    from fastapi import FastAPI
+
+TOKEN_VARIABLE = "CONDRISK_TOKEN"
+_SHORTEST_TOKEN = 16
+# Under these names a service that binds to loopback may be called; a web page that points a name
+# of its own at this machine may not.
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+def serve(
+    model: Annotated[
+        Path, typer.Argument(help="A model file, as condrisk fit writes it.", metavar="MODEL.skops")
+    ],
+    host: Annotated[
+        str,
+        typer.Option(
+            help="The address to listen on. The default can be reached from this machine only; "
+            "0.0.0.0 from every machine that can reach this one, so give a token then."
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes any free one.")
+    ] = 8000,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file whose first line is the token that requests must carry, as "
+            f"Authorization: Bearer TOKEN. The variable {TOKEN_VARIABLE} does the same. There is "
+            "no option for the token itself: other users can read command lines.",
+            metavar="FILE",
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            help="A page that condrisk report made of the model, to be had at /report.",
+            metavar="HTML",
+        ),
+    ] = None,
+    max_body: Annotated[
+        float, typer.Option(min=0.001, help="The longest body of a request, in MiB.")
+    ] = 8.0,
+    max_rows: Annotated[int, typer.Option(min=1, help="The most rows of a request.")] = 10_000,
+    timeout: Annotated[
+        float, typer.Option(min=0.1, help="Seconds that a request may take, and a stop.")
+    ] = 30.0,
+    batching: Annotated[
+        bool,
+        typer.Option(
+            help="Decide together what comes in while other rows are being decided. Each row gets "
+            "the same answer either way, but sooner."
+        ),
+    ] = True,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="Print one JSON object, with the address, when it listens."),
+    ] = False,
+) -> None:
+    """Answer over HTTP: prediction, risk and decision for rows as they come, and a page to look at.
+
+    POST /decide takes {"rows": [{…}], "cost": 0.5} or an Arrow stream; / is the report of the
+    model with a form to try a row; /model, /health, /metrics and /openapi.json are for machines.
+    Ctrl-C or SIGTERM stops it when everybody has their answer.
+
+    Example: condrisk serve model.skops --port 8000
+    """
+    try:
+        from condrisk.app.serve import run
+    except ModuleNotFoundError as error:
+        message = (
+            f"condrisk serve needs {error.name}, which comes with: pip install 'condrisk[serve]'"
+        )
+        Console(stderr=True).print(message, markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(1) from None
+    try:
+        token = _token(token_file)
+        html = None if report is None else _page(report)
+        with _listen(host, port) as listener:
+            local = _is_loopback(listener)
+            app = _app(
+                model,
+                token=token,
+                report_html=html,
+                max_body=int(max_body * 2**20),
+                max_rows=max_rows,
+                timeout=timeout,
+                batching=batching,
+                hosts=_LOOPBACK if local and token is None else None,
+            )
+            if token is None and not local:
+                _warn(host)
+            url = _url(listener)
+            run(app, listener, patience=timeout, on_start=lambda: _tell(model, url, token, as_json))
+    except ValueError as error:
+        fail(error)
+
+
+def _app(path: Path, **options: Any) -> FastAPI:
+    from condrisk.app.models import load_model
+    from condrisk.app.serve import create_app
+
+    with progress("reading the model") as tell:
+        model = load_model(path)
+        tell("making the page")
+        return create_app(model, **options)
+
+
+# -- what was asked for -------------------------------------------------------------------------
+
+
+def _token(path: Path | None) -> str | None:
+    """Return the token from its file, or from the environment."""
+    if path is None:
+        token = os.environ.get(TOKEN_VARIABLE)
+        where = f"the variable {TOKEN_VARIABLE}"
+    else:
+        token = next(iter(_text(path, "--token-file").splitlines()), "")
+        where = f"--token-file {path}"
+    if token is None:
+        return None
+    token = token.strip()
+    if len(token) < _SHORTEST_TOKEN or not token.isascii() or not token.isprintable():
+        raise ValueError(
+            f"{where} must hold a token of at least {_SHORTEST_TOKEN} ASCII characters, such as "
+            f"`openssl rand -hex 32` makes."
+        )
+    return token
+
+
+def _page(path: Path) -> str:
+    html = _text(path, "--report")
+    if not html.lstrip()[:15].lower().startswith("<!doctype html>"):
+        raise ValueError(f"--report {path} is no page that condrisk report made.")
+    return html
+
+
+def _text(path: Path, option: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ValueError(f"{option} {path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{option} {path} is not UTF-8.") from None
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    from condrisk.app.serve import listen
+
+    try:
+        return listen(host, port)
+    except OSError as error:
+        raise ValueError(
+            f"{host} port {port} cannot be listened on: {error.strerror}; choose another --host or "
+            f"--port."
+        ) from None
+
+
+def _is_loopback(listener: socket.socket) -> bool:
+    return ipaddress.ip_address(listener.getsockname()[0]).is_loopback
+
+
+# -- the terminal -------------------------------------------------------------------------------
+
+
+def _url(listener: socket.socket) -> str:
+    address, port = listener.getsockname()[:2]
+    return f"http://[{address}]:{port}" if ":" in address else f"http://{address}:{port}"
+
+
+def _warn(host: str) -> None:
+    Console(stderr=True).print(
+        f"Warning: {host} can be reached from other machines and nobody needs a token: who reaches "
+        f"the port can use the model and read its report. Set {TOKEN_VARIABLE} or --token-file.",
+        style="yellow",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _tell(model: Path, url: str, token: str | None, as_json: bool) -> None:
+    """Say that requests are answered; a script that waits for it reads one line."""
+    if as_json:
+        print_json({"url": url, "model": str(model), "token": token is not None})
+        return
+    lines = [
+        f"{plain(model)} is served at {url}: open it to try a row, or",
+        f"  curl {url}/decide -H 'Content-Type: application/json' -d '{{\"rows\": [{{…}}]}}'",
+    ]
+    if token is not None:
+        lines.append("with the token: -H 'Authorization: Bearer …', in a browser as the password.")
+    lines.append("Ctrl-C stops it.")
+    Console().print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)

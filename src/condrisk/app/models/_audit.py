@@ -1,0 +1,147 @@
+"""What a model file would make, looked through before any of it is made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from condrisk.app.models._allowed import ALLOWED, CHECK_ARRAY
+from condrisk.app.models._archive import MOST_SCHEMA_BYTES, SCHEMA, Archive
+from condrisk.app.models._errors import ModelFileError
+
+# What a number of features, classes or levels can be.
+_MOST = 1_000_000
+_PARTIAL_OPTIONS = {"dtype", "ensure_all_finite"}
+
+Node = dict[str, Any]
+
+
+def audit(archive: Archive) -> list[str]:
+    """Return the types in a file, all of them on the list; nothing of it has run.
+
+    Anything else in it is refused.
+    """
+    from skops.io._protocol import PROTOCOL
+
+    schema = archive.json(SCHEMA, most=MOST_SCHEMA_BYTES)
+    if not isinstance(schema, dict) or schema.get("protocol") != PROTOCOL:
+        archive.refuse("is of another version of skops, or damaged")
+    found = set()
+    for node in nodes_of(schema):
+        found.add(_check_type(archive, node))
+        if "__id__" in node:  # skops would put another part in its place
+            archive.refuse("is not as condrisk writes it: a part of it stands for another")
+        check = _CHECKS.get(node["__loader__"])
+        if check is None:
+            continue
+        try:
+            check(archive, node)
+        except ModelFileError:
+            raise
+        except (KeyError, TypeError, IndexError, ValueError, AttributeError, RecursionError):
+            archive.refuse(f"is damaged: a {node['__class__']} in it is not complete")
+    return sorted(found)
+
+
+def nodes_of(schema: Any) -> Iterator[Node]:
+    """Yield every part of the file that would be made into an object."""
+    waiting = [schema]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            if "__loader__" in part:
+                yield part
+            waiting.extend(part.values())
+        elif isinstance(part, list):
+            waiting.extend(part)
+
+
+def _check_type(archive: Archive, node: Node) -> str:
+    loader, module, name = (node.get(key) for key in ("__loader__", "__module__", "__class__"))
+    if not all(isinstance(text, str) for text in (loader, module, name)):
+        archive.refuse("is damaged: a part of it has no type")
+    if f"{module}.{name}" not in ALLOWED.get(str(loader), ()):
+        archive.refuse(
+            f"holds {f'{module}.{name}'[:120]!r}, which is not on the list of what a model file "
+            f"may hold"
+        )
+    return f"{module}.{name}"
+
+
+# -- parts that native code would take as they are ----------------------------------------------
+
+
+def _check_tree(archive: Archive, node: Node) -> None:
+    """Refuse a tree whose sizes contradict each other: its memory is laid out by them."""
+    n_features, n_classes, n_outputs = node["__reduce__"]["args"]["content"]
+    state = node["content"]["content"]
+    classes = archive.array(n_classes["file"])
+    nodes = archive.array_shape(state["nodes"]["file"])
+    values = archive.array_shape(state["values"]["file"])
+    count = _whole(state["node_count"])
+    fits = (
+        _whole(n_outputs) == 1
+        and classes.shape == (1,)
+        and classes.dtype == np.intp
+        and 1 <= classes[0] <= _MOST
+        and 1 <= _whole(n_features) <= _MOST
+        and 0 <= _whole(state["max_depth"]) <= count
+        and nodes == (count,)
+        and values == (count, 1, classes[0])
+        and count >= 1
+    )
+    if not fits:
+        archive.refuse("is damaged: a tree in it contradicts itself")
+
+
+def _whole(node: Node) -> int:
+    value = json.loads(node["content"])
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError("not a whole number")
+    return value
+
+
+def _check_partial(archive: Archive, node: Node) -> None:
+    """Accept what boosting with categories has, and no other function with arguments."""
+    inside = node["content"]
+    function = f"{inside['func']['__module__']}.{inside['func']['__class__']}"
+    fits = (
+        function == CHECK_ARRAY
+        and not inside["args"]["content"]
+        and set(inside["kwds"]["content"]) <= _PARTIAL_OPTIONS
+        and inside["namespace"]["content"] in ("null", {})
+    )
+    if not fits:
+        archive.refuse("holds a function with arguments")
+
+
+def _check_generator(archive: Archive, node: Node) -> None:
+    """Accept no other random numbers than numpy's default ones: their state is checked."""
+    name = json.loads(node["content"]["bit_generator"]["content"]["bit_generator"]["content"])
+    if name != "PCG64":
+        archive.refuse("holds a generator of random numbers that models do not have")
+
+
+def _check_array(archive: Archive, node: Node) -> None:
+    if node["type"] == "numpy":
+        archive.array_shape(node["file"])
+    elif node["type"] != "json":
+        archive.refuse("is damaged: it has an array of an unknown kind")
+
+
+def _check_json(archive: Archive, node: Node) -> None:
+    if not isinstance(node["content"], str):
+        archive.refuse("is damaged: a value in it is not text")
+    json.loads(node["content"])
+
+
+_CHECKS = {
+    "JsonNode": _check_json,
+    "NdArrayNode": _check_array,
+    "PartialNode": _check_partial,
+    "RandomGeneratorNode": _check_generator,
+    "TreeNode": _check_tree,
+}

@@ -1,0 +1,108 @@
+"""What a model does on rows that it has not seen: figures with intervals, and a profile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condrisk.inference import betting_interval
+
+Floats = NDArray[np.float64]
+
+CONFIDENCE = 0.95
+MAX_GROUPS = 200
+# Betting looks at each row many times; with more rows than this, the approximation is as good.
+MOST_BETS = 200_000
+# What the intervals are called in a manifest.
+BETTING = "betting (they hold for any number of rows, since the loss is bounded)"
+STUDENT = "Student's t (they hold approximately)"
+
+
+def evaluate(
+    risk: Floats,
+    loss: Floats,
+    deferred: NDArray[np.bool_],
+    *,
+    cost: float | None,
+    least: float,
+    most: float,
+) -> dict[str, Any]:
+    """Return deferral rate and losses on held-out rows, each with its interval.
+
+    Parameters
+    ----------
+    risk, loss : ndarray of shape (n_rows,)
+        Estimated risk and realised loss.
+    deferred : ndarray of bool, shape (n_rows,)
+        Whether the expert would have been asked.
+    cost : float or None
+        The price of asking; without one there is no deferral loss.
+    least, most : float
+        Limits of the loss.
+    """
+    accepted = loss[~deferred]
+    found: dict[str, Any] = {
+        "rows": len(loss),
+        "confidence": CONFIDENCE,
+        "interval": BETTING if _can_bet(loss, least, most) else STUDENT,
+        "deferral_rate": mean_interval(deferred.astype(np.float64), 0.0, 1.0),
+        "deferral_loss": None,
+        "always": None,
+        "never": mean_interval(loss, least, most),
+        "accepted_loss": mean_interval(accepted, least, most) if len(accepted) else None,
+        "mean_risk": float(risk.mean()),
+    }
+    if cost is not None:
+        paid = np.where(deferred, cost, loss)
+        found["deferral_loss"] = mean_interval(paid, min(least, cost), max(most, cost))
+        found["always"] = {"value": cost, "low": cost, "high": cost}
+    return found
+
+
+def mean_interval(values: Floats, least: float, most: float) -> dict[str, float]:
+    """Return a mean with limits for its expectation: by betting where values are bounded."""
+    if _can_bet(values, least, most):
+        if least == most:
+            return {"value": least, "low": least, "high": most}
+        found = betting_interval(values, confidence=CONFIDENCE, lower=least, upper=most)
+        return {"value": found.estimate, "low": found.lower, "high": found.upper}
+    value = float(values.mean())
+    if len(values) < 2:
+        return {"value": value, "low": value, "high": value}
+    from scipy.stats import t
+
+    step = t.ppf((1 + CONFIDENCE) / 2, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
+    return {
+        "value": value,
+        "low": max(value - float(step), least),
+        "high": min(value + float(step), most),
+    }
+
+
+def _can_bet(values: Floats, least: float, most: float) -> bool:
+    return bool(np.isfinite([least, most]).all()) and len(values) <= MOST_BETS
+
+
+def profile(risk: Floats, loss: Floats) -> list[list[float]]:
+    """Return groups of rows sorted by risk, from which figures at any price can be told.
+
+    Returns
+    -------
+    list of [n, mean risk, lowest risk, highest risk, mean loss, mean loss²]
+        At most 200 of equal size; rows of the same risk may be in two of them.
+    """
+    order = np.argsort(risk, kind="stable")
+    groups = np.array_split(order, min(MAX_GROUPS, len(order)))
+    return [
+        [
+            len(rows),
+            float(risk[rows].mean()),
+            float(risk[rows].min()),
+            float(risk[rows].max()),
+            float(loss[rows].mean()),
+            float((loss[rows] ** 2).mean()),
+        ]
+        for rows in groups
+    ]

@@ -1,0 +1,139 @@
+"""Monitoring of a table, chunk by chunk: what to expect, what came, and whether rows drifted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import polars as pl
+
+from condrisk.app.models import TableModel
+from condrisk.app.monitor._chunks import Chunk, chunks_by_rows, chunks_by_time
+from condrisk.app.monitor._drift import Support
+from condrisk.app.monitor._reference import Reference
+from condrisk.app.monitor._report import Monitoring
+from condrisk.app.monitor._rows import Rows, read_rows
+from condrisk.app.monitor._watch import Watch
+from condrisk.app.tables import TableError
+
+DEFAULT_ROWS = 1000
+
+
+def monitor_table(
+    model: TableModel,
+    frames: pl.DataFrame | Iterable[pl.DataFrame],
+    *,
+    rows: int | None = None,
+    every: str | None = None,
+    time: str | None = None,
+    confidence: float = 0.95,
+    false_alarms: float = 0.05,
+    tolerance: float = 0.0,
+    reference: pl.DataFrame | None = None,
+    tell: Callable[[int], Any] = lambda rows: None,
+) -> Monitoring:
+    """Estimate the loss of new rows by chunk, and compare with labels where they are there.
+
+    Parameters
+    ----------
+    model : TableModel
+        As `condrisk.app.models.load_model` gives it.
+    frames : polars.DataFrame or iterable of polars.DataFrame
+        New rows, in the order in which they came; with a column of the target's name, its known
+        values are labels.
+    rows : int, optional
+        Rows a chunk; 1,000 if neither this nor `every` is given.
+    every : str, optional
+        Instead, the length of time of a chunk, such as ``"1d"``, ``"1w"`` or ``"1mo"``.
+    time : str, optional
+        With `every`: the column that holds the times.
+    confidence : float, default=0.95
+        Of the bands.
+    false_alarms : float, default=0.05
+        The largest probability of an alarm, in the whole sequence, while nothing has changed; and
+        likewise of a note on drift.
+    tolerance : float, default=0.0
+        By which share losses may exceed the expected ones without an alarm.
+    reference : polars.DataFrame, optional
+        The rows that the model was fitted on, or more like them. With them the region where the
+        risk was learnt is known by `condrisk.deferral.SupportRule`, without them only by the range
+        and the categories of each column.
+    tell : callable, optional
+        Gets the number of rows read so far.
+
+    Returns
+    -------
+    Monitoring
+        What was found; `to_dict` gives it as plain data, `plot` draws it.
+
+    Notes
+    -----
+    Run it on all rows since the model was fitted, not on each day alone: the rate of false alarms
+    holds for one sequence. A model that was fitted again on all rows after it was measured is
+    taken to be no worse than what was measured.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polars as pl
+    >>> from condrisk.app.models import fit_table
+    >>> from condrisk.app.monitor import monitor_table
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(-1, 1, 2000)
+    >>> frame = pl.DataFrame(
+    ...     {"x": x, "y": 2 * x + np.where(x > 0, 1.0, 0.1) * rng.normal(size=2000)}
+    ... )
+    >>> model = fit_table(frame[:1000], target="y", cost=0.5, predictor="linear")
+    >>> found = monitor_table(model, frame[1000:], rows=500)
+    >>> [chunk.in_band for chunk in found.chunks], found.alarm
+    ([True, True], None)
+    """
+    batches = [frames] if isinstance(frames, pl.DataFrame) else frames
+    _check_choices(rows, every, time, false_alarms)
+    support = None if reference is None else Support(model, reference)
+    table = read_rows(model, batches, time=time, support=support, tell=tell)
+    chunks, notes = _chunks(table, rows, every)
+    known = Reference.from_profile(model.manifest["profile"])
+    watch = Watch(model, table, known, chunks, confidence, false_alarms, tolerance)
+    alarm, more = watch.alarm()
+    reports = tuple(watch.report(k, alarm) for k in range(len(chunks)))
+    first = None if alarm is None or alarm.first is None else chunks[alarm.first].name
+    return Monitoring(
+        model.manifest["loss"],
+        confidence,
+        false_alarms,
+        tolerance,
+        {"rows": known.rows, "mean_risk": known.mean_risk, "mean_loss": known.mean_loss},
+        reports,
+        first,
+        None if alarm is None else alarm.threshold,
+        (*notes, *more),
+    )
+
+
+def _check_choices(
+    rows: int | None, every: str | None, time: str | None, false_alarms: float
+) -> None:
+    if rows is not None and every is not None:
+        raise TableError("rows and every are two ways to cut a table into chunks: give one.")
+    if (every is None) != (time is None):
+        raise TableError(
+            "every and time belong together: how long a chunk is, and by which column."
+        )
+    if not 0 < false_alarms < 1:
+        raise TableError(f"false_alarms must lie between 0 and 1, got {false_alarms}.")
+
+
+def _chunks(table: Rows, rows: int | None, every: str | None) -> tuple[list[Chunk], list[str]]:
+    notes = []
+    if table.bad:
+        notes.append(f"{table.bad:,} rows cannot be used and are left out; {table.reason}")
+    if every is None or table.times is None:
+        return chunks_by_rows(len(table.risk), DEFAULT_ROWS if rows is None else rows), notes
+    chunks = chunks_by_time(table.times, every)
+    absent = table.times.null_count()
+    if absent:
+        notes.append(f"{absent:,} rows have no time that can be read, and are left out.")
+    if not chunks:
+        raise TableError(f"column {table.times.name!r} has no time such as 2026-11-15 in any row.")
+    return chunks, notes

@@ -1,0 +1,189 @@
+"""From a model and a table to a report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from condrisk._validation import Vector
+from condrisk.app.report._drivers import Tell
+from condrisk.app.report._manifest import facts_of, title_of
+from condrisk.app.report._report import Report, report_from_arrays
+from condrisk.app.report._words import count, number, percent, roundest
+from condrisk.deferral import CostRule
+
+if TYPE_CHECKING:
+    from condrisk.app.models import TableModel
+    from condrisk.app.tables import Checked
+
+
+# So many standard errors less than on held-out rows is no accident.
+CLEARLY = 4.0
+
+
+def build_report(
+    model: TableModel,
+    frame: pl.DataFrame,
+    *,
+    price: float | None = None,
+    title: str | None = None,
+    top: int = 50,
+    tell: Tell | None = None,
+) -> Report:
+    """Measure a model on rows with known targets that it was not fitted on.
+
+    Rows without a target and rows that the model cannot take are left out, and the report says
+    how many.
+
+    Parameters
+    ----------
+    model : TableModel
+        The model.
+    frame : polars.DataFrame
+        Rows with the columns that it needs and its target.
+    price : float or None, default=None
+        The price that the page starts with; None: the model's own. A model that has none asks
+        above a fixed risk, and the page starts with that.
+    title : str or None, default=None
+        What stands at the top; None: what is predicted.
+    top : int, default=50
+        How many of the riskiest rows are listed.
+    tell : callable or None, default=None
+        Told what is being done.
+
+    Returns
+    -------
+    Report
+        For `render`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polars as pl
+    >>> from condrisk.app.models import fit_table
+    >>> from condrisk.app.report import build_report
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(-1, 1, 600)
+    >>> y = 2 * x + np.where(x > 0, 1.0, 0.1) * rng.normal(size=600)
+    >>> frame = pl.DataFrame({"x": x, "y": y})
+    >>> model = fit_table(frame[:400], target="y", cost=0.5, predictor="linear")
+    >>> report = build_report(model, frame[400:])
+    >>> report.n_rows, report.price, report.drivers[0].direction
+    (200, 0.5, 'rises with it')
+    """
+    tell = tell or (lambda what: None)
+    tell("checking the rows")
+    checked, target, notes = _usable(model, frame)
+    with threadpool_limits(1, user_api="openmp"):
+        tell(f"estimating the risk of {count(checked.good.height)} rows")
+        decision = model.decide(checked.good)
+        loss = model.loss_values(checked.good, target)
+        report = report_from_arrays(
+            loss,
+            decision.risk,
+            frame=checked.good,
+            risk_of=lambda rows: model.decide(rows).risk,
+            prediction=list(decision.prediction),
+            target=target.to_list(),
+            row_numbers=(checked.rows + 1).tolist(),
+            price=_start(model, decision.risk) if price is None else price,
+            title=title_of(model.manifest) if title is None else title,
+            loss_name=model.manifest["loss"],
+            facts=facts_of(model.manifest),
+            notes=notes,
+            cautions=[*_seen_before(model, loss), *_own_rule(model, decision.deferred, loss)],
+            top=top,
+            tell=tell,
+        )
+    return report
+
+
+def _usable(model: TableModel, frame: pl.DataFrame) -> tuple[Checked, pl.Series, list[str]]:
+    """Return the rows to measure on, their targets, and what is to be said of the others."""
+    from condrisk.app.tables import Checked, TableError
+
+    if model.target is None or model.target not in frame.columns:
+        raise TableError(
+            f"the table has no column {model.target!r}, the target, without which no loss can be "
+            f"measured."
+        )
+    target = frame[model.target]
+    known = target.is_not_null().to_numpy()
+    if target.dtype.is_float():
+        known &= target.is_not_nan().fill_null(False).to_numpy()
+    checked = model.schema.check(frame)
+    keep = known[checked.rows]
+    good, rows = checked.good.filter(pl.Series(keep)), checked.rows[keep]
+    if not good.height:
+        first = next(iter(checked.bad.values()), "no row has a target.")
+        raise TableError(f"no row of the table can be used: {first}")
+    notes = _left_out(frame.height, int((~known).sum()), checked)
+    return Checked(good, rows, checked.bad, checked.unseen), target[rows], notes
+
+
+def _left_out(n_rows: int, without_target: int, checked: Checked) -> list[str]:
+    notes = []
+    if without_target:
+        notes.append(
+            f"{count(without_target)} of {count(n_rows)} rows have no target and are left out."
+        )
+    if checked.bad:
+        row, reason = next(iter(checked.bad.items()))
+        notes.append(
+            f"{count(len(checked.bad))} of {count(n_rows)} rows cannot be used and are left out; "
+            f"in row {count(row + 1)} {reason}"
+        )
+    for name, n in checked.unseen.items():
+        notes.append(
+            f"In {count(n)} rows the column {name!r} holds a value that was not there when the "
+            f"model was fitted; it is taken as missing."
+        )
+    return notes
+
+
+def _start(model: TableModel, risk: Vector) -> float | None:
+    """Return the price to start with: the model's, else one that asks about the same rows."""
+    if model.cost is not None:
+        return float(model.cost)
+    threshold = getattr(model.model.rule_, "threshold_", None)
+    if threshold is None or not np.isfinite(threshold) or threshold < 0:
+        return None
+    above = risk[risk > threshold]
+    return roundest(float(threshold), float(above.min())) if above.size else float(threshold)
+
+
+def _own_rule(model: TableModel, deferred: NDArray[np.bool_], loss: Vector) -> list[str]:
+    """Say what the model's own rule does, where that is not to ask above the price."""
+    rule: Any = model.model.rule_
+    if isinstance(rule, CostRule):
+        return []
+    accepted = loss[~deferred]
+    left = f", with a mean loss of {number(float(accepted.mean()))}" if accepted.size else ""
+    return [
+        f"The model's own rule does not follow the price ({model.manifest['rule']}). On these "
+        f"rows it asks about {percent(float(deferred.mean()))} and accepts "
+        f"{percent(1 - float(deferred.mean()))}{left}. The slider shows what asking above a price "
+        f"would do."
+    ]
+
+
+def _seen_before(model: TableModel, loss: Vector) -> list[str]:
+    """Warn where the rows lose so little that the model has probably been fitted on them."""
+    groups = np.asarray(model.manifest.get("profile") or np.empty((0, 6)), dtype=float)
+    n, measured, squares = groups[:, 0], groups[:, 4], groups[:, 5]
+    if n.sum() < 2 or len(loss) < 2:
+        return []
+    then = float(np.average(measured, weights=n))
+    variance = max(float(np.average(squares, weights=n)) - then**2, 0.0)
+    noise = np.sqrt(variance / n.sum() + loss.var() / len(loss))
+    if then - loss.mean() <= CLEARLY * noise:
+        return []
+    return [
+        f"These rows lose {number(float(loss.mean()))} on average, those that were held out when "
+        f"the model was fitted lost {number(then)}. If the model was fitted on these rows, "
+        f"everything here is too good: use rows that it has not seen."
+    ]

@@ -1,0 +1,217 @@
+"""From a report to one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from html import escape
+from importlib import resources
+from string import Template
+from typing import Any
+
+import condrisk
+from condrisk.app.report._parts import break_even, facts, reading, riskiest, where
+from condrisk.app.report._report import Report
+from condrisk.app.report._steps import Steps, as_lists
+from condrisk.app.report._words import count, isolated, loss_in_words, number, percent, plain
+
+SCRIPTS = ("numbers.js", "charts.js", "figures.js", "page.js")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Something of one's own at the top of the page, such as a form that asks a server.
+
+    Attributes
+    ----------
+    html : str
+        The part of the page, in safe HTML: what comes from users must be escaped already.
+    script, style : str
+        JavaScript and CSS for it. Only these texts are allowed to run, by their hash.
+    """
+
+    html: str
+    script: str = ""
+    style: str = ""
+
+
+SILENT = "One file: it loads nothing and sends nothing."
+TALKS = "It loads nothing, and sends nothing but what is entered, to the server that it came from."
+
+
+def render(report: Report, *, panel: Panel | None = None) -> str:
+    """Make one HTML file of a report: it loads nothing, and its policy forbids it to.
+
+    Parameters
+    ----------
+    report : Report
+        What to show.
+    panel : Panel or None, default=None
+        Something to put before it. Only a page with a panel may talk, and only to the server
+        that it came from.
+
+    Returns
+    -------
+    str
+        The page. The same report gives the same page.
+
+    Examples
+    --------
+    >>> from condrisk.app.report import render, report_from_arrays
+    >>> page = render(report_from_arrays([0.0, 1.0, 3.0, 2.0], [0.5, 0.5, 2.0, 1.0]))
+    >>> page.startswith("<!doctype html>"), "http-equiv" in page
+    (True, True)
+    """
+    if panel is not None and "</" in panel.script + panel.style:
+        raise ValueError("panel must have no </ in its script and style: it would end them.")
+    style = _read("style.css") + (panel.style if panel else "")
+    script = _script(panel.script if panel else "")
+    return Template(_read("page.html")).substitute(
+        _numbers(report),
+        policy=_policy(style, script, talks=panel is not None),
+        version=condrisk.__version__,
+        title=escape(plain(report.title)),
+        heading=isolated(report.title),
+        lead=_lead(report),
+        facts=facts(report),
+        cautions="".join(
+            f'<p class="caution">{escape(plain(text, limit=600))}</p>' for text in report.cautions
+        ),
+        panel=panel.html if panel else "",
+        break_even=break_even(report),
+        where=where(report),
+        riskiest=riskiest(report),
+        reading=reading(report),
+        notes="".join(f"<p>{escape(plain(note, limit=600))}</p>" for note in report.notes),
+        talks=SILENT if panel is None else TALKS,
+        holds_rows=_holds_rows(report),
+        data=_data(report),
+        style=style,
+        script=script,
+    )
+
+
+def _read(name: str) -> str:
+    return resources.files("condrisk.app.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _script(more: str) -> str:
+    """Return all scripts as one, so that none of their names is seen outside."""
+    parts = "\n".join(_read(name) for name in SCRIPTS)
+    own = f'(() => {{\n"use strict";\n{parts}}})();'
+    return f"{own}\n{more}" if more else own
+
+
+def _policy(style: str, script: str, *, talks: bool) -> str:
+    """Return a policy under which only this style and this script count, and nothing is loaded."""
+    rules = [
+        "default-src 'none'",
+        f"script-src {_hash(script)}",
+        f"style-src {_hash(style)}",
+        "img-src data:",
+        "base-uri 'none'",
+        "form-action 'none'",
+        *(["connect-src 'self'"] if talks else []),
+    ]
+    return "; ".join(rules)
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+# -- what the script works with -------------------------------------------------------------------
+
+
+def _data(report: Report) -> str:
+    """Return the data of the page as JSON in which nothing can end the element around it."""
+    data = {
+        "price": report.price,
+        "lowest": report.lowest,
+        "highest": report.highest,
+        "nonnegative": bool((report.steps.loss >= 0).all()),
+        "steps": _compact(report.steps),
+        "by_loss": _by_loss(report),
+        "bins": as_lists(report.bins),
+        "bars": as_lists(report.bars),
+        "scale": report.scale._asdict(),
+    }
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _compact(steps: Steps) -> dict[str, Any]:
+    """Leave out what the script can work out: where every step is one row, most of it."""
+    lists = as_lists(steps)
+    if (steps.rows == 1).all():
+        lists["rows"] = lists["squares"] = None
+    return lists
+
+
+def _by_loss(report: Report) -> Any:
+    if report.by_loss is None:
+        return None
+    if (report.steps.rows == 1).all():
+        return "sorted"
+    return _compact(report.by_loss) | {"squares": None}
+
+
+# -- the numbers that the page starts with ------------------------------------------------------
+
+
+def _numbers(report: Report) -> dict[str, str]:
+    now = report.at(report.price)
+    asked = round(now.rate * report.n_rows)
+    return {
+        "price": number(report.price),
+        "price_value": repr(report.price),
+        "price_help": _price_help(report),
+        "rate": percent(now.rate),
+        "loss": number(now.loss),
+        "always": number(now.always),
+        "never": number(now.never),
+        "oracle_row": _oracle_row(now.oracle),
+        "accepted": count(report.n_rows - asked),
+        "asked": count(asked),
+        "accepted_loss": number(math.nan if now.accepted_loss is None else now.accepted_loss),
+        "verdict": (
+            f"At a price of {number(report.price)} the model answers "
+            f"{count(report.n_rows - asked)} rows and asks about {count(asked)}. A row then costs "
+            f"{number(now.loss)} on average."
+        ),
+    }
+
+
+def _oracle_row(oracle: float | None) -> str:
+    if oracle is None:
+        return ""
+    return (
+        '<tr class="oracle"><th scope="row">perfect foresight</th><td class="track" '
+        f'data-bar="oracle"></td><td data-figure="oracle">{number(oracle)}</td></tr>'
+    )
+
+
+def _price_help(report: Report) -> str:
+    return (
+        f"In units of the loss ({isolated(report.loss_name.replace('_', ' '))}): "
+        f"{loss_in_words(report.loss_name)}. A row is accepted if its risk is at most the price."
+    )
+
+
+def _lead(report: Report) -> str:
+    return (
+        f"How much each answer of the model can be expected to lose, measured on "
+        f"{count(report.n_rows)} rows that it was not fitted on, and when it is cheaper to ask "
+        f"somebody who knows."
+    )
+
+
+def _holds_rows(report: Report) -> str:
+    if report.riskiest is None:
+        return ""
+    n = len(report.riskiest.numbers)
+    return f" It holds {count(n)} rows of the table: mind who sees it." if n else ""

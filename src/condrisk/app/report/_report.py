@@ -1,0 +1,303 @@
+"""What a report says, before it is a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike
+
+from condrisk._validation import Vector, check_vectors
+from condrisk.app.report import _steps
+from condrisk.app.report._drivers import Driver, RiskOf, Tell, find_drivers
+from condrisk.app.report._rows import Riskiest, riskiest_rows
+from condrisk.app.report._segments import MIN_ROWS, Segment, find_segments
+from condrisk.app.report._steps import Bars, Bins, Scale, Steps
+from condrisk.app.report._words import count
+
+
+class Figures(NamedTuple):
+    """What happens to the rows at a price.
+
+    `rate` is the share of rows that is asked about; `loss` the mean deferral loss; `always` and
+    `never` what asking about all rows or none costs; `oracle` what the rule that knows each loss
+    would cost (None where only groups of rows are known); `accepted_loss` the mean loss of the
+    accepted rows (None if there are none).
+    """
+
+    rate: float
+    loss: float
+    always: float
+    never: float
+    oracle: float | None
+    accepted_loss: float | None
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that a page shows.
+
+    Made by `build_report`, `report_from_arrays` or `report_from_manifest`; `render` makes a page
+    of it.
+
+    Attributes
+    ----------
+    title : str
+        What stands at the top.
+    loss_name : str
+        The name of the loss.
+    n_rows : int
+        How many held-out rows it is about.
+    lowest, highest : float
+        The least and the greatest estimated risk among them.
+    steps, by_loss : Steps
+        Sums over the rows in order of risk, and in order of loss (None where unknown).
+    bins : Bins
+        The calibration curve.
+    bars, scale : Bars, Scale
+        The histogram of the risk, and its axis.
+    price : float
+        The price that the page starts with.
+    facts : tuple of (str, str)
+        What else there is to say of the model, as label and text.
+    drivers, segments : tuple of Driver, tuple of Segment
+        Which columns move the risk, and where it is high.
+    riskiest : Riskiest or None
+        The rows of greatest risk.
+    dates : frozenset of str
+        The columns that hold dates.
+    notes : tuple of str
+        What a reader has to know about how the figures came to be.
+    cautions : tuple of str
+        What a reader has to know before looking at any of them.
+    """
+
+    title: str
+    loss_name: str
+    n_rows: int
+    lowest: float
+    highest: float
+    steps: Steps
+    by_loss: Steps | None
+    bins: Bins
+    bars: Bars
+    scale: Scale
+    price: float
+    facts: tuple[tuple[str, str], ...] = ()
+    drivers: tuple[Driver, ...] = ()
+    segments: tuple[Segment, ...] = ()
+    riskiest: Riskiest | None = None
+    dates: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
+
+    @property
+    def mean_loss(self) -> float:
+        """The mean loss of all rows: the price at which always and never asking cost the same."""
+        return float(self.steps.loss.sum() / self.n_rows)
+
+    def at(self, price: float) -> Figures:
+        """Return what happens to the rows at a price, as the page's script computes it.
+
+        Parameters
+        ----------
+        price : float
+            The price of asking, not negative.
+
+        Returns
+        -------
+        Figures
+            Equal to what `condrisk.metrics` gives for the rows; with steps or groups of several
+            rows, equal at their thresholds and short of at most one step between them.
+        """
+        accepted, loss = _up_to(self.steps, price)
+        asked = self.n_rows - accepted
+        oracle = None
+        if self.by_loss is not None:
+            cheap, cheap_loss = _up_to(self.by_loss, price)
+            oracle = (cheap_loss + price * (self.n_rows - cheap)) / self.n_rows
+        return Figures(
+            rate=asked / self.n_rows,
+            loss=(loss + price * asked) / self.n_rows,
+            always=price,
+            never=self.mean_loss,
+            oracle=oracle,
+            accepted_loss=loss / accepted if accepted else None,
+        )
+
+    def pays_between(self) -> tuple[float, float] | None:
+        """Return the prices between which asking by risk is cheaper than always and than never.
+
+        Returns
+        -------
+        tuple of (float, float) or None
+            Around the mean loss, where the choice between always and never is closest; None if
+            even there one of them is as cheap.
+        """
+        middle = max(self.mean_loss, 0.0)
+        own = self.steps.threshold
+        prices = np.unique(np.append(own[own > 0], middle))
+        end = np.searchsorted(own, prices, side="right")
+        accepted, loss = (
+            np.append(0.0, np.cumsum(sums))[end] for sums in (self.steps.rows, self.steps.loss)
+        )
+        paid = (loss + prices * (self.n_rows - accepted)) / self.n_rows
+        saves = paid < np.minimum(prices, self.mean_loss)
+        at = int(np.searchsorted(prices, middle))
+        if not saves[at]:
+            return None
+        dear = np.flatnonzero(~saves)
+        first = dear[dear < at].max(initial=-1) + 1
+        last = dear[dear > at].min(initial=len(saves)) - 1
+        return float(prices[first]), float(prices[last])
+
+
+def _up_to(steps: Steps, price: float) -> tuple[float, float]:
+    """Return the number of rows up to the price, and the sum of their losses."""
+    end = int(np.searchsorted(steps.threshold, price, side="right"))
+    return float(steps.rows[:end].sum()), float(steps.loss[:end].sum())
+
+
+def report_from_arrays(
+    loss: ArrayLike,
+    risk: ArrayLike,
+    *,
+    frame: pl.DataFrame | None = None,
+    risk_of: RiskOf | None = None,
+    prediction: Sequence[Any] | None = None,
+    target: Sequence[Any] | None = None,
+    row_numbers: Sequence[int] | None = None,
+    price: float | None = None,
+    title: str = "Risk report",
+    loss_name: str = "loss",
+    facts: Sequence[tuple[str, str]] = (),
+    notes: Sequence[str] = (),
+    cautions: Sequence[str] = (),
+    top: int = 50,
+    tell: Tell | None = None,
+) -> Report:
+    """Make a report from one loss and one risk a row.
+
+    Parameters
+    ----------
+    loss, risk : array-like of shape (n_rows,)
+        Realised loss and estimated risk of each held-out row.
+    frame : polars.DataFrame or None, default=None
+        The columns of these rows, to say where the risk is high.
+    risk_of : callable or None, default=None
+        Gives the risk of rows like those of `frame`, to see which columns move it.
+    prediction, target : sequence or None, default=None
+        What the model said and what was true, for the table of the riskiest rows.
+    row_numbers : sequence of int or None, default=None
+        What the rows are called; None: 1, 2, 3, and so on.
+    price : float or None, default=None
+        The price that the page starts with. None: the mean loss, where the choice between always
+        and never asking is closest.
+    title, loss_name : str
+        What stands at the top, and the name of the loss.
+    facts, notes, cautions : sequence
+        Further things to say: pairs of label and text, and sentences for the end of the page and
+        for its top.
+    top : int, default=50
+        How many of the riskiest rows are listed.
+    tell : callable or None, default=None
+        Told what is being done.
+
+    Returns
+    -------
+    Report
+        For `render`.
+
+    Examples
+    --------
+    >>> from condrisk.app.report import report_from_arrays
+    >>> report = report_from_arrays([0.0, 1.0, 3.0, 2.0], [0.5, 0.5, 2.0, 1.0])
+    >>> report.at(1.0).loss, report.at(1.0).rate
+    (1.0, 0.25)
+    """
+    losses, risks = check_vectors(loss=loss, risk=risk)
+    if max(np.abs(losses).max(), np.abs(risks).max()) > _steps.MAX_LOSS:
+        raise ValueError(f"loss and risk must not exceed {_steps.MAX_LOSS:g} for a report.")
+    scale = _steps.scale_of(risks, risks)
+    steps = _steps.steps_of(losses, risks)
+    report = Report(
+        title=title,
+        loss_name=loss_name,
+        n_rows=len(losses),
+        lowest=float(risks.min()),
+        highest=float(risks.max()),
+        steps=steps,
+        by_loss=_steps.steps_of(losses, losses),
+        bins=_steps.bins_of(losses, risks),
+        bars=_steps.bars_of(risks, scale),
+        scale=scale,
+        price=first_price(float(losses.mean())) if price is None else float(price),
+        facts=tuple(facts),
+        notes=(*notes, *_note_on_steps(risks, steps)),
+        cautions=tuple(cautions),
+    )
+    if frame is None:
+        return report
+    if frame.height != len(losses):
+        raise ValueError(f"frame must have {len(losses)} rows, one a loss, got {frame.height}.")
+    report = _say_where(report, frame, losses, risks, risk_of, tell or (lambda what: None))
+    riskiest = riskiest_rows(
+        frame,
+        losses,
+        risks,
+        prediction=prediction,
+        target=target,
+        row_numbers=row_numbers,
+        order=[driver.column for driver in report.drivers],
+        top=top,
+    )
+    return replace(report, riskiest=riskiest)
+
+
+def _say_where(
+    report: Report,
+    frame: pl.DataFrame,
+    loss: Vector,
+    risk: Vector,
+    risk_of: RiskOf | None,
+    tell: Tell,
+) -> Report:
+    """Add which columns move the risk and where it is high."""
+    notes = []
+    drivers: tuple[Driver, ...] = ()
+    if risk_of is not None:
+        drivers, looked_at = find_drivers(frame, risk, risk_of, tell=tell)
+        if looked_at < frame.width:
+            notes.append(
+                f"Time allowed for shuffling {count(looked_at)} of the {count(frame.width)} "
+                f"columns; the others are not among the features that drive the risk."
+            )
+    if frame.height < MIN_ROWS:
+        notes.append(f"With fewer than {MIN_ROWS} rows no segments are looked for.")
+    tell("looking for segments")
+    return replace(
+        report,
+        drivers=drivers,
+        segments=find_segments(frame, loss, risk),
+        dates=frozenset(c.name for c in frame if c.dtype in (pl.Date, pl.Datetime)),
+        notes=(*report.notes, *notes),
+    )
+
+
+def first_price(mean_loss: float) -> float:
+    """Return the price to start with where nobody has named one."""
+    return float(f"{max(mean_loss, 0.0):.3g}")
+
+
+def _note_on_steps(risk: Vector, steps: Steps) -> list[str]:
+    if len(risk) <= _steps.MAX_ROWS or len(np.unique(risk)) == len(steps.rows):
+        return []
+    widest = steps.rows.max() / len(risk)
+    return [
+        f"The page holds exact sums over the {count(len(risk))} rows at {count(len(steps.rows))} "
+        f"thresholds of the risk. At a price between two of them it takes the lower one, which "
+        f"moves the deferral rate by at most {100 * widest:.2g} points."
+    ]

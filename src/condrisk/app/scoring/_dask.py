@@ -1,0 +1,96 @@
+"""Dask DataFrames scored partition by partition."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from condrisk.app.models import TableModel
+from condrisk.app.scoring._output import check_names
+from condrisk.app.scoring._scores import ADDED, prediction_type, score_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def score_dask(
+    model: TableModel, frame: Any, *, cost: float | None = None, prefix: str = ""
+) -> Any:
+    """Add prediction, risk and decision to a Dask DataFrame.
+
+    Nothing is computed yet: each partition is scored by itself, where it is, when the result is
+    asked for.
+
+    Parameters
+    ----------
+    model : TableModel
+        The model.
+    frame : dask.dataframe.DataFrame
+        Rows, with the columns of the model among theirs.
+    cost : float or None, default=None
+        The price of asking; None is the model's own.
+    prefix : str, default=""
+        Put before the names of the new columns, where the frame has such names already.
+
+    Returns
+    -------
+    dask.dataframe.DataFrame
+        The same rows, partitions and index with the new columns ``prediction``, ``risk``,
+        ``defer`` and ``reason``. A row that the model cannot take stays: its reason says why,
+        prediction and risk are missing, and it is deferred, as nobody else can answer for it.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> import polars as pl
+    >>> from condrisk.app.models import fit_table
+    >>> from condrisk.app.scoring import score_dask
+    >>> x = np.random.default_rng(0).normal(size=500)
+    >>> model = fit_table(
+    ...     pl.DataFrame({"x": x, "y": 2 * x}), target="y", cost=0.5, predictor="linear"
+    ... )
+    >>> rows = dd.from_pandas(pd.DataFrame({"x": x}), npartitions=2)
+    >>> scored = score_dask(model, rows)
+    >>> list(scored.columns)
+    ['x', 'prediction', 'risk', 'defer', 'reason']
+    >>> len(scored.compute())
+    500
+    """
+    check_names(list(frame.columns), model, prefix)
+    meta = _with_scores(frame._meta, _no_scores(model), prefix)
+    return frame.map_partitions(_score_partition, model, cost, prefix, meta=meta)
+
+
+def _score_partition(
+    rows: pd.DataFrame, model: TableModel, cost: float | None, prefix: str
+) -> pd.DataFrame:
+    given = pa.Table.from_pandas(rows[list(model.schema.names)], preserve_index=False)
+    return _with_scores(rows, score_table(model, given, cost=cost), prefix)
+
+
+def _with_scores(rows: pd.DataFrame, scores: pa.Table, prefix: str) -> pd.DataFrame:
+    import pandas as pd
+
+    added = scores.select([*ADDED, "reason"]).to_pandas(types_mapper=_nullable)
+    added["defer"] = added["defer"].fillna(True).astype(bool)
+    added.columns = pd.Index([prefix + name for name in added.columns])
+    added.index = rows.index
+    kept = [name for name in added.columns if name not in rows.columns]
+    return pd.concat([rows, added[kept]], axis=1)
+
+
+def _nullable(kind: pa.DataType) -> Any:
+    """Return types that do not change where a value is missing."""
+    import pandas as pd
+
+    if pa.types.is_integer(kind):
+        return pd.Int64Dtype()
+    return pd.BooleanDtype() if pa.types.is_boolean(kind) else None
+
+
+def _no_scores(model: TableModel) -> pa.Table:
+    kinds = (prediction_type(model), pa.float64(), pa.bool_(), pa.string())
+    return pa.table([pa.array([], kind) for kind in kinds], names=[*ADDED, "reason"])

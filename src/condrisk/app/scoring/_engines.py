@@ -1,0 +1,94 @@
+"""Who scores the batches: threads of this process, or the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import NamedTuple, Protocol
+
+import pyarrow as pa
+from joblib import cpu_count
+from threadpoolctl import threadpool_limits
+
+from condrisk._cluster import connect, submit
+from condrisk.app.models import TableModel
+from condrisk.app.scoring._scores import score_table
+
+
+class Promise(Protocol):
+    """Scores that may still be under way."""
+
+    def result(self) -> pa.Table:
+        """Return them, when they are there."""
+
+
+class Engine(NamedTuple):
+    """Scores batches, several at a time."""
+
+    # Gets the columns of the model, whether they are text, and known bad rows.
+    submit: Callable[[pa.Table, bool, dict[int, str]], Promise]
+    depth: int  # how many batches are to be under way
+
+
+@contextmanager
+def local_engine(model: TableModel, *, cost: float | None, threads: int | None) -> Iterator[Engine]:
+    """Score in threads, each batch in one of them.
+
+    Trees, boosted or not, leave Python's lock while they predict. Several batches side by side
+    keep all cores busy even while one of them also reads or writes; the threads that OpenMP would
+    make for one batch have to wait for the slowest of them at every tree.
+    """
+    n_threads = threads or cpu_count()
+    with (
+        threadpool_limits(1, user_api="blas"),
+        ThreadPoolExecutor(n_threads, initializer=_one_thread) as pool,
+    ):
+
+        def send(table: pa.Table, text: bool, bad: dict[int, str]) -> Promise:
+            return pool.submit(score_table, model, table, cost=cost, text=text, bad=bad)
+
+        try:
+            yield Engine(send, 2 * n_threads)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _one_thread() -> None:
+    # OpenMP keeps the number for each thread that asks.
+    threadpool_limits(1, user_api="openmp")
+
+
+@contextmanager
+def dask_engine(
+    model: TableModel, *, cost: float | None, scheduler: str | None, workers: int | None
+) -> Iterator[Engine]:
+    """Score on the workers of a cluster, or of a local one that is started for the purpose."""
+    with connect(scheduler, workers=workers) as client:
+        # The model is the result of a task: should its worker die, another makes it again.
+        there = submit(client, _same, model)
+
+        def send(table: pa.Table, text: bool, bad: dict[int, str]) -> Promise:
+            return submit(client, _score_packed, there, _packed(table), cost, text, bad)
+
+        threads = sum(client.nthreads().values())
+        yield Engine(send, 2 * max(threads, 2))
+
+
+def _same(model: TableModel) -> TableModel:
+    return model
+
+
+def _packed(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def _score_packed(
+    model: TableModel, packed: bytes, cost: float | None, text: bool, bad: dict[int, str]
+) -> pa.Table:
+    """Score a batch, in the process of a worker."""
+    table = pa.ipc.open_stream(packed).read_all()
+    return score_table(model, table, cost=cost, text=text, bad=bad)

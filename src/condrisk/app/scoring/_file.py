@@ -1,0 +1,202 @@
+"""From a file of rows to a file of scored rows, in one pass and little memory."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+import pyarrow as pa
+
+from condrisk.app.models import TableModel, load_model
+from condrisk.app.scoring._engines import Engine, Promise, dask_engine, local_engine
+from condrisk.app.scoring._journal import Journal, run_head
+from condrisk.app.scoring._output import Output, Receipt, check_names
+from condrisk.app.scoring._read_ahead import read_ahead
+from condrisk.app.scoring._scores import unseen_categories
+from condrisk.app.scoring._summary import ScoreSummary, Tally
+from condrisk.app.tables import TableError
+from condrisk.app.tables._batches import Batch, TableSource
+from condrisk.app.tables._writer import written_format
+
+# Called with how many rows are done, and which share of the work that is.
+Tell = Callable[[int, float], None]
+
+
+def score_file(
+    model: TableModel | str | os.PathLike[str],
+    source: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    cost: float | None = None,
+    batch_rows: int | None = None,
+    engine: Literal["local", "dask"] = "local",
+    threads: int | None = None,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    prefix: str = "",
+    overwrite: bool = False,
+    tell: Tell | None = None,
+) -> ScoreSummary:
+    """Add prediction, risk and decision to the rows of a file, however many they are.
+
+    Rows are read, scored and written in batches, at the same time. Their order and all their
+    columns stay; columns of CSV that the model does not read become text in Parquet and Arrow.
+    Rows that the model cannot take are written, with their numbers and the reasons, into a file
+    of rejects beside the output. The output is there when it is complete; stopped before, the
+    same call goes on from the last batch that was scored.
+
+    Parameters
+    ----------
+    model : TableModel or path
+        The model, or its file.
+    source : path
+        Rows: CSV, Parquet or Arrow.
+    output : path
+        Where to write; its ending tells the format.
+    cost : float or None, default=None
+        The price of asking; None is the model's own.
+    batch_rows : int or None, default=None
+        How many rows to score at a time. None: 65,536, or fewer where the table is wide.
+    engine : {"local", "dask"}, default="local"
+        Who scores: threads of this process, or the workers of a Dask cluster. The output is the
+        same.
+    threads : int or None, default=None
+        With ``engine="local"``, how many batches to score at a time. None: one for each core.
+    scheduler : str or None, default=None
+        With ``engine="dask"``, the address of the scheduler. None starts a cluster on this
+        machine for the time of the call.
+    workers : int or None, default=None
+        How many workers such a cluster has. None: one for each core.
+    prefix : str, default=""
+        Put before the names of the new columns, where the table has such names already.
+    overwrite : bool, default=False
+        Whether to score again what is finished, and to replace files that are there. What the
+        same call had scored when it was stopped is kept.
+    tell : callable or None, default=None
+        Called, after each batch, with the rows done so far and the share of all that they are.
+
+    Returns
+    -------
+    ScoreSummary
+        Counts, and where the files are.
+
+    Raises
+    ------
+    TableError
+        Where the table cannot be used, or the output is there already and not of this call.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> import numpy as np
+    >>> import polars as pl
+    >>> from condrisk.app.models import fit_table
+    >>> from condrisk.app.scoring import score_file
+    >>> x = np.random.default_rng(0).normal(size=500)
+    >>> rows = pl.DataFrame({"x": x, "y": 2 * x})
+    >>> model = fit_table(rows, target="y", cost=0.5, predictor="linear")
+    >>> folder = Path(mkdtemp())
+    >>> new = pl.DataFrame({"name": ["Ada", "Bob"], "x": ["1.5", "many"]})
+    >>> new.write_csv(folder / "new.csv")
+    >>> summary = score_file(model, folder / "new.csv", folder / "scored.csv")
+    >>> summary.scored, summary.rejected
+    (1, 1)
+    >>> pl.read_csv(folder / "scored.csv").columns
+    ['name', 'x', 'prediction', 'risk', 'defer']
+    """
+    if not isinstance(model, TableModel):
+        model_file, model = Path(model), load_model(model)
+    else:
+        model_file = None
+    source, output = Path(source), Path(output)
+    working = _engine(engine, model, cost, threads, scheduler, workers)
+    started = time.perf_counter()
+    with TableSource(source, batch_rows=batch_rows) as table:
+        _check_output(output, source)
+        check_names(table.schema.names, model, prefix)
+        head = run_head(source, model, model_file, cost=cost, batch_rows=table.batch_rows)
+        journal, receipt = Journal(output, head), Receipt(output, head | {"prefix": prefix})
+        if not overwrite and (known := receipt.known(stopped=journal.exists())) is not None:
+            return replace(known, finished_before=True)
+        journal.begin(anew=overwrite)
+        with Output(output, table, model, journal, prefix=prefix) as files, working as scorers:
+            tally = _run(table, model, scorers, journal, files, tell)
+    summary = tally.summary(
+        output, files.rejects, seconds=time.perf_counter() - started, notes=table.notes
+    )
+    receipt.write(summary)
+    journal.remove()
+    return summary
+
+
+def _engine(
+    engine: str,
+    model: TableModel,
+    cost: float | None,
+    threads: int | None,
+    scheduler: str | None,
+    workers: int | None,
+) -> AbstractContextManager[Engine]:
+    if engine == "dask":
+        if threads is not None:
+            raise ValueError("threads is only for engine='local'.")
+        return dask_engine(model, cost=cost, scheduler=scheduler, workers=workers)
+    if engine != "local":
+        raise ValueError(f"engine must be 'local' or 'dask'; got {engine!r}.")
+    if scheduler is not None or workers is not None:
+        raise ValueError("scheduler and workers are only for engine='dask'.")
+    return local_engine(model, cost=cost, threads=threads)
+
+
+def _check_output(output: Path, source: Path) -> None:
+    written_format(output)
+    if output.resolve() == source.resolve():
+        raise TableError(f"{output} is the input: choose another name for the output.")
+    if not output.parent.is_dir():
+        raise TableError(f"{output.parent} is not a folder: make it first.")
+    if output.is_dir():
+        raise TableError(f"{output} is a folder: choose the name of a file.")
+
+
+def _run(
+    table: TableSource,
+    model: TableModel,
+    engine: Engine,
+    journal: Journal,
+    files: Output,
+    tell: Tell | None,
+) -> Tally:
+    """Read in one thread, score in others, and write in this one, batch after batch."""
+    tally = Tally()
+    under_way: deque[tuple[Batch, pa.Table | Promise]] = deque()
+
+    def finish() -> None:
+        batch, scores = under_way.popleft()
+        known = isinstance(scores, pa.Table)
+        if not known:
+            scores = scores.result()
+            journal.save(batch.number, scores)
+        tally.add(batch, files.write(batch, scores), unseen_categories(scores), known=known)
+        if tell is not None:
+            share = tally.rows / table.n_rows if table.n_rows else table.read_share
+            tell(tally.rows, share)
+
+    columns = list(model.schema.names)
+    with closing(read_ahead(table)) as batches:
+        for batch in batches:
+            scores = journal.load(batch.number, batch.table.num_rows)
+            if scores is None:
+                scores = engine.submit(batch.table.select(columns), files.from_csv, batch.bad)
+            under_way.append((batch, scores))
+            if len(under_way) >= engine.depth:
+                finish()
+    while under_way:
+        finish()
+    return tally

@@ -1,0 +1,188 @@
+"""The files that scoring writes: scored rows, rejected rows, and a receipt."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from pyarrow import compute
+
+from condrisk._files import write_whole
+from condrisk.app.models import TableModel
+from condrisk.app.scoring._journal import Journal, difference
+from condrisk.app.scoring._scores import ADDED
+from condrisk.app.scoring._summary import ScoreSummary
+from condrisk.app.tables import TableError, TableWriter
+from condrisk.app.tables._batches import Batch, TableSource, to_polars
+
+
+def check_names(names: Sequence[str], model: TableModel, prefix: str) -> None:
+    """Refuse a table without the columns of the model, or with names that the new ones get."""
+    model.schema.check(pl.DataFrame(schema=dict.fromkeys(names, pl.Null)))
+    twice = [
+        prefix + name
+        for name in ADDED
+        if prefix + name in names and prefix + name != model.prediction_column
+    ]
+    if twice:
+        raise TableError(
+            f"the table has a column {twice[0]!r} already: choose other names for the new columns "
+            f"with --prefix (prefix=), such as 'model_'."
+        )
+
+
+def rejects_path(output: Path) -> Path:
+    """Return where the rows go that could not be scored: scored.rejects.csv for scored.csv."""
+    return output.with_name(f"{output.stem}.rejects{output.suffix}")
+
+
+class Output:
+    """Scored rows and rejected rows, each file there when it is complete.
+
+    Parameters
+    ----------
+    path : Path
+        Where the scored rows go.
+    source : TableSource
+        Where the rows come from.
+    model : TableModel
+        What scores them.
+    journal : Journal
+        Has the folder for drafts.
+    prefix : str
+        Of the names of new columns.
+    """
+
+    def __init__(
+        self, path: Path, source: TableSource, model: TableModel, journal: Journal, *, prefix: str
+    ) -> None:
+        self.path, self.rejects = path, rejects_path(path)
+        self.model, self.journal = model, journal
+        self.from_csv, self.separator = source.separator is not None, source.separator or ","
+        self.names = [prefix + name for name in ADDED]
+        self._stack = ExitStack()
+        self._rejected: TableWriter | None = None
+
+    def __enter__(self) -> Output:
+        self._scored = self._open(self.path)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
+        if error[0] is None and self._rejected is None:
+            self.rejects.unlink(missing_ok=True)  # of an earlier run
+
+    def _open(self, path: Path) -> TableWriter:
+        draft = self.journal.draft(path.name)
+        return self._stack.enter_context(TableWriter(path, draft=draft, separator=self.separator))
+
+    def write(self, batch: Batch, scores: pa.Table) -> pa.Table:
+        """Write a batch, and return the scores of its good rows."""
+        is_bad = compute.is_valid(scores["reason"])
+        if batch.malformed or compute.any(is_bad).as_py():
+            self._reject(batch, scores["reason"], np.asarray(is_bad))
+            good = compute.invert(is_bad)
+            rows, scores = batch.table.filter(good), scores.filter(good)
+        else:
+            rows = batch.table
+        if self.from_csv and self._scored.format != "csv":
+            rows = _with_types(rows, self.model)
+        for name, column in zip(self.names, scores.columns, strict=False):
+            if name not in rows.column_names:
+                rows = rows.append_column(name, column)
+        self._scored.write(rows)
+        return scores
+
+    def _reject(self, batch: Batch, reasons: pa.ChunkedArray, is_bad: Any) -> None:
+        """Write the bad rows of a batch, and the lines that are no rows, in their order."""
+        rows = batch.table.filter(pa.array(is_bad))
+        lines = [line for line, _ in batch.malformed]
+        rows = pa.concat_tables(
+            [rows, pa.table([pa.nulls(len(lines), f.type) for f in rows.schema], rows.schema)]
+        )
+        numbers = pa.array([*batch.rows[is_bad].tolist(), *lines], pa.int64())
+        why = [*reasons.filter(pa.array(is_bad)).to_pylist(), *(why for _, why in batch.malformed)]
+        for at, (name, column) in enumerate({"row": numbers, "reason": pa.array(why)}.items()):
+            rows = rows.add_column(at, _free(name, rows.column_names), column)
+        if self._rejected is None:
+            self._rejected = self._open(self.rejects)
+        self._rejected.write(rows.take(compute.sort_indices(numbers)))
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _with_types(rows: pa.Table, model: TableModel) -> pa.Table:
+    """Return text from CSV with the columns of the model as the numbers or dates that they are."""
+    typed = [column.name for column in model.schema.columns if column.kind != "category"]
+    checked = model.schema.check(to_polars(rows.select(list(model.schema.names)), "the table"))
+    values: pl.DataFrame = checked.good.select(typed)
+    for name, column in zip(typed, values.to_arrow().columns, strict=True):
+        rows = rows.set_column(rows.column_names.index(name), name, column)
+    return rows
+
+
+class Receipt:
+    """The file ``OUTPUT.json``: what an output was made from, and what came of it.
+
+    Parameters
+    ----------
+    output : Path
+        The scored rows.
+    head : dict
+        What they depend on.
+    """
+
+    def __init__(self, output: Path, head: dict[str, Any]) -> None:
+        self.output, self.head = output, head
+        self.path = output.with_name(f"{output.name}.json")
+
+    def known(self, *, stopped: bool) -> ScoreSummary | None:
+        """Return the summary of the finished output; None if there is work to do.
+
+        `stopped` tells that a run into this output was begun and not finished.
+        """
+        rejects = rejects_path(self.output)
+        if stopped:
+            return None
+        if not self.output.exists():
+            if rejects.exists():
+                raise TableError(
+                    f"{rejects} is there already, but {self.output} is not: move it away, or "
+                    f"replace it with --overwrite (overwrite=True)."
+                )
+            return None
+        try:
+            record = json.loads(self.path.read_text(encoding="utf-8"))
+            known, size, made = record["made_from"], record["bytes"], record["summary"]
+        except (OSError, ValueError, KeyError, TypeError):
+            known, size, made = {}, None, {}
+        changed = "nothing tells what it was made from"
+        if known:
+            changed = difference(known, self.head) or ""
+        if not changed and size != self.output.stat().st_size:
+            changed = "it was changed since"
+        if changed:
+            raise TableError(
+                f"{self.output} is there already, and {changed}: choose another name, or replace "
+                f"it with --overwrite (overwrite=True)."
+            )
+        return ScoreSummary.from_dict(made)
+
+    def write(self, summary: ScoreSummary) -> None:
+        """Put it beside the output."""
+        record = {
+            "made_from": self.head,
+            "bytes": self.output.stat().st_size,
+            "summary": summary.to_dict(),
+        }
+        write_whole(self.path, json.dumps(record, indent=2, ensure_ascii=False) + "\n")

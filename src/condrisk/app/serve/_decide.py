@@ -1,0 +1,177 @@
+"""``POST /decide``: from the bytes of a request to the bytes of its answer.
+
+It is plain ASGI rather than a function of FastAPI's: with one row a request, what stands between
+the socket and the model is most of the work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+from urllib.parse import parse_qs
+
+from condrisk.app.models import TableModel
+from condrisk.app.serve._answers import encode_answer, kind_of_answer, kind_of_body
+from condrisk.app.serve._arrow_rows import read_arrow
+from condrisk.app.serve._batcher import Batcher
+from condrisk.app.serve._body import read_body
+from condrisk.app.serve._decider import Decider, Job
+from condrisk.app.serve._json_rows import JSON, JsonReader
+from condrisk.app.serve._metrics import Metrics
+from condrisk.app.serve._quick import Decided
+from condrisk.app.serve._refusal import RefusedError, bad_rows
+from condrisk.app.tables import TableError
+from condrisk.app.tables._columns import LARGEST
+from condrisk.deferral import CostRule
+
+# A batch of that many rows is as fast a row as any; more would make the others wait.
+BATCH_ROWS = 4096
+# Longer bodies are read in a thread, so that short requests need not wait for them.
+LONG_BODY = 1 << 16
+_NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
+
+
+class Decide:
+    """The endpoint, an ASGI application.
+
+    Parameters
+    ----------
+    model : TableModel
+        The model.
+    max_body, max_rows : int
+        The longest body in bytes, and the most rows in it.
+    timeout : float
+        Seconds that a request has.
+    batching : bool
+        Whether requests that wait are decided together.
+    metrics : Metrics
+        Where rows are counted.
+
+    Attributes
+    ----------
+    priced : bool
+        Whether the model's rule looks at a price.
+    batcher : Batcher
+        Who does the work; to be started and stopped.
+    """
+
+    def __init__(
+        self,
+        model: TableModel,
+        *,
+        max_body: int,
+        max_rows: int,
+        timeout: float,
+        batching: bool,
+        metrics: Metrics,
+    ) -> None:
+        self.priced = isinstance(model.model.rule_, CostRule)
+        self._model = model
+        self._max_body = max_body
+        self._max_rows = max_rows
+        self._timeout = timeout
+        self._metrics = metrics
+        self._reader = JsonReader(
+            model.schema.columns,
+            keep=model.prediction_column,
+            most_rows=max_rows,
+            on_unseen=metrics.unseen.inc,
+        )
+        decider = Decider(model, priced=self.priced, metrics=metrics)
+        self.batcher: Batcher[Job, Decided] = Batcher(
+            decider,
+            most_rows=BATCH_ROWS,
+            most_waiting=4 * max_rows,
+            batching=batching,
+            at_once=decider.at_once,
+        )
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request."""
+        try:
+            body, kind = await self._answer(scope, receive)
+        except RefusedError as refusal:
+            if refusal.rows:
+                self._metrics.refused.inc(len(refusal.rows))
+            await refusal.response()(scope, receive, send)
+            return
+        head = [
+            (b"content-type", kind.encode()),
+            (b"content-length", str(len(body)).encode()),
+        ]
+        await send({"type": "http.response.start", "status": 200, "headers": head})
+        await send({"type": "http.response.body", "body": body})
+
+    async def _answer(self, scope: Any, receive: Any) -> tuple[bytes, str]:
+        """Return the body of the answer and its kind."""
+        headers = dict(scope["headers"])
+        kind = kind_of_body(headers.get(b"content-type", b""))
+        wanted = kind_of_answer(headers.get(b"accept", b""), kind)
+        reading = True
+        try:
+            async with asyncio.timeout(self._timeout):
+                body = await read_body(receive, headers, self._max_body)
+                reading = False
+                job = await self._job(body, kind, scope["query_string"])
+                decided = None
+                if len(job.rows):
+                    decided = await self.batcher.submit(job, len(job.rows))
+        except TimeoutError:
+            raise self._too_late(reading) from None
+        return encode_answer(decided, wanted), wanted
+
+    def _too_late(self, reading: bool) -> RefusedError:
+        if reading:
+            message = f"The body did not arrive within {self._timeout:g} seconds."
+            return RefusedError(408, message, headers={"Connection": "close"})
+        return RefusedError(
+            504, f"The decision took more than {self._timeout:g} seconds; send fewer rows."
+        )
+
+    # -- what is asked ------------------------------------------------------------------------
+
+    async def _job(self, body: bytes, kind: str, query: bytes) -> Job:
+        price = self._cost(_price_in(query)) if query else None
+        read = self._from_json if kind == JSON else self._from_arrow
+        if len(body) > LONG_BODY:
+            job = await asyncio.to_thread(read, body)
+        else:
+            job = read(body)
+        return job if price is None or job.cost is not None else job._replace(cost=price)
+
+    def _from_json(self, body: bytes) -> Job:
+        rows, said, cost = self._reader.read(body)
+        return Job(rows, said, self._cost(cost))
+
+    def _from_arrow(self, body: bytes) -> Job:
+        frame = read_arrow(body, self._max_rows)
+        try:
+            checked = self._model.schema.check(frame)
+        except TableError as error:
+            raise RefusedError(422, str(error)) from None
+        if checked.bad:
+            raise bad_rows(checked.bad)
+        for count in checked.unseen.values():
+            self._metrics.unseen.inc(count)
+        name = self._model.prediction_column
+        said = None if name is None else checked.good[name].to_list()
+        return Job(self._model.encode(checked.good), said, None)
+
+    def _cost(self, cost: Any) -> float | None:
+        """Return the price that a request gives, None for the model's own."""
+        if cost is None:
+            return None
+        if not self.priced:
+            raise RefusedError(422, "cost must not be given: the model's rule uses no price.")
+        if type(cost) not in (int, float) or not 0 <= cost <= LARGEST:
+            raise RefusedError(422, f"cost must be a number from 0 to {LARGEST:g}.")
+        return float(cost)
+
+
+def _price_in(query: bytes) -> Any:
+    """Return the price in a query as the number that it is in JSON, or as it stands."""
+    found = parse_qs(query.decode("latin-1"), keep_blank_values=True).get("cost")
+    if found is None:
+        return None
+    return float(found[-1]) if _NUMBER.fullmatch(found[-1]) else found[-1]

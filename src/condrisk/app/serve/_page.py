@@ -1,0 +1,161 @@
+"""The page of a model: its report, and a form to try a row."""
+
+from __future__ import annotations
+
+from datetime import date
+from html import escape
+from importlib import resources
+from string import Template
+from typing import Any
+
+from condrisk.app.models import TableModel
+from condrisk.app.report import Panel, render, report_from_manifest
+from condrisk.app.serve._openapi import day
+from condrisk.app.tables import Column
+
+# Longer lists are typed into rather than chosen from.
+MOST_CHOICES = 60
+
+
+def page(model: TableModel, *, priced: bool, has_report: bool) -> str:
+    """Return the page at ``/``.
+
+    Parameters
+    ----------
+    model : TableModel
+        The model.
+    priced : bool
+        Whether its rule looks at a price.
+    has_report : bool
+        Whether there is a longer report to point to.
+
+    Returns
+    -------
+    str
+        HTML that loads nothing and talks only to its own server.
+    """
+    example = model.manifest["example"]
+    fields = "\n".join(
+        _field(k, column, example.get(column.name)) for k, column in enumerate(model.schema.columns)
+    )
+    link = '<p><a href="report">The full report of this model</a></p>' if has_report else ""
+    html = Template(_read("try.html")).substitute(
+        fields=fields,
+        link=link,
+        priced="true" if priced else "false",
+        target=escape(str(model.target)),
+    )
+    panel = Panel(html, script=_read("try.js"), style=_read("try.css"))
+    return render(report_from_manifest(model.manifest), panel=panel)
+
+
+def report_headers(*, talks: bool) -> dict[str, str]:
+    """Return the headers of an HTML page.
+
+    Parameters
+    ----------
+    talks : bool
+        Whether the page may send requests to its own server. One that a user gives may not: it
+        is shut in, whatever is written in it.
+
+    Returns
+    -------
+    dict
+        Headers; pages also carry a policy of their own, and both must allow a thing.
+    """
+    policy = "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+    if not talks:
+        policy += (
+            "; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+            "img-src data:; sandbox allow-scripts allow-downloads allow-modals"
+        )
+    return {
+        "Content-Security-Policy": policy,
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "no-referrer",
+        "Cache-Control": "no-cache",
+    }
+
+
+def _read(name: str) -> str:
+    return resources.files("condrisk.app.serve").joinpath(name).read_text(encoding="utf-8")
+
+
+# -- fields -------------------------------------------------------------------------------------
+
+
+def _field(k: int, column: Column, value: Any) -> str:
+    """Return label, control and hint of a column."""
+    identity = f"try-{k}"
+    control = _CONTROLS[column.kind](identity, column, value)
+    hint = _hint(column)
+    return (
+        f'<div class="try-field"><label for="{identity}"><bdi>{escape(column.name)}</bdi></label>'
+        f'{control}<p class="try-hint" id="{identity}-hint">{hint}</p></div>'
+    )
+
+
+def _attributes(identity: str, column: Column) -> str:
+    needed = " required" if column.required else ""
+    return (
+        f'id="{identity}" data-name="{escape(column.name)}" data-kind="{column.kind}" '
+        f'aria-describedby="{identity}-hint"{needed}'
+    )
+
+
+def _number(identity: str, column: Column, value: Any) -> str:
+    shown = "" if value is None else f"{value:.6g}"
+    return (
+        f'<input type="number" step="any" inputmode="decimal" value="{escape(shown)}" '
+        f"{_attributes(identity, column)}>"
+    )
+
+
+def _day(identity: str, column: Column, value: Any) -> str:
+    shown = "" if value is None else date.fromisoformat(value).isoformat()
+    return f'<input type="date" value="{shown}" {_attributes(identity, column)}>'
+
+
+def _boolean(identity: str, column: Column, value: Any) -> str:
+    choices = [("true", "yes"), ("false", "no")]
+    chosen = None if value is None else str(value).lower()
+    return _choice(identity, column, choices, chosen)
+
+
+def _category(identity: str, column: Column, value: Any) -> str:
+    if len(column.categories) <= MOST_CHOICES:
+        return _choice(identity, column, [(name, name) for name in column.categories], value)
+    known = "".join(f'<option value="{escape(name)}">' for name in column.categories)
+    shown = "" if value is None else escape(value)
+    return (
+        f'<input type="text" list="{identity}-list" value="{shown}" '
+        f'{_attributes(identity, column)}><datalist id="{identity}-list">{known}</datalist>'
+    )
+
+
+def _choice(
+    identity: str, column: Column, choices: list[tuple[str, str]], chosen: str | None
+) -> str:
+    options = [
+        f'<option value="{escape(value)}"{" selected" if value == chosen else ""}>'
+        f"{escape(text)}</option>"
+        for value, text in choices
+    ]
+    if not column.required:
+        # Told apart by an attribute: a category may well be the empty text.
+        options.append(
+            f"<option data-missing{'' if chosen is not None else ' selected'}>missing</option>"
+        )
+    return f"<select {_attributes(identity, column)}>{''.join(options)}</select>"
+
+
+_CONTROLS = {"number": _number, "date": _day, "boolean": _boolean, "category": _category}
+
+
+def _hint(column: Column) -> str:
+    if column.low is not None and column.high is not None:
+        show = day if column.kind == "date" else "{:.4g}".format
+        return f"{show(column.low)} to {show(column.high)}"
+    if column.kind == "category" and len(column.categories) > MOST_CHOICES:
+        return f"{len(column.categories)} values are known"
+    return ""

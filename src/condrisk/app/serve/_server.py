@@ -1,0 +1,170 @@
+"""uvicorn, but nobody who has been let in is sent away without an answer."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+
+from condrisk.app.serve._gate import Door
+
+# How long a connection that says nothing is kept when the service stops, in case a request is
+# already on its way.
+LAST_WORDS = 1.0
+# Connections at a time; what is beyond is answered with 503.
+MOST_CONNECTIONS = 512
+KEEP_ALIVE = 30
+
+
+class Server(uvicorn.Server):
+    """A server that stops in order.
+
+    When told to stop it lets in who has already connected, refuses everybody else, answers what
+    has been asked with ``Connection: close``, and closes silent connections only after a while.
+    uvicorn alone closes them at once, also when a request is on its way.
+
+    Parameters
+    ----------
+    app : FastAPI
+        What `create_app` made.
+    patience : float
+        Seconds that requests in the making have when the service stops.
+    on_start : callable
+        Called when requests are answered.
+    """
+
+    def __init__(self, app: FastAPI, *, patience: float, on_start: Callable[[], object]) -> None:
+        config = uvicorn.Config(
+            app,
+            lifespan="on",
+            ws="none",
+            proxy_headers=False,
+            server_header=False,
+            access_log=False,
+            log_level="error",
+            backlog=MOST_CONNECTIONS,
+            limit_concurrency=MOST_CONNECTIONS,
+            timeout_keep_alive=KEEP_ALIVE,
+            timeout_graceful_shutdown=max(1, round(patience)),
+        )
+        super().__init__(config)
+        self._door: Door = app.state.door
+        self._on_start = on_start
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop in order.
+
+        Parameters
+        ----------
+        sockets : list of socket, optional
+            The sockets that are listened on.
+        """
+        self._door.stopping = True
+        await self._close_the_door(sockets or [])
+        loop = asyncio.get_running_loop()
+        until = loop.time() + LAST_WORDS
+        while self.server_state.connections and loop.time() < until and not self.force_exit:
+            await asyncio.sleep(0.01)
+        await super().shutdown(sockets)
+
+    async def _close_the_door(self, listeners: list[socket.socket]) -> None:
+        """Stop listening, but take those whom the system has let in and nobody has met yet."""
+        arrived = []
+        for listener in listeners:
+            with contextlib.suppress(OSError):  # no more of them
+                while True:
+                    arrived.append(listener.accept()[0])
+        for server in self.servers:
+            server.close()
+        loop = asyncio.get_running_loop()
+        for connection in arrived:
+            await loop.connect_accepted_socket(self._protocol, connection)
+
+    def _protocol(self) -> asyncio.Protocol:
+        protocol: Any = self.config.http_protocol_class
+        return protocol(
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop; at once if interrupted a second time.
+
+        uvicorn's own would raise the signal again afterwards, and the process would seem to have
+        been killed by it.
+        """
+        if self.should_exit and sig == signal.SIGINT:
+            self.force_exit = True
+        self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, and say so.
+
+        Parameters
+        ----------
+        sockets : list of socket, optional
+            The sockets to listen on.
+        """
+        await super().startup(sockets)
+        if self.started:
+            self._on_start()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens.
+
+    Parameters
+    ----------
+    host : str
+        A name or address of this machine.
+    port : int
+        The port; 0 takes any that is free.
+
+    Returns
+    -------
+    socket
+        Ready for `run`.
+
+    Raises
+    ------
+    OSError
+        If it cannot be had, such as when somebody else listens there.
+    """
+    family, _, _, _, address = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    listener = socket.create_server(address, family=family, backlog=MOST_CONNECTIONS)
+    # The connections inherit it. Head and body of an answer are written one after the other, and
+    # without it the body waits until the client has acknowledged the head: some 40 ms.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
+
+
+def run(
+    app: FastAPI,
+    listener: socket.socket,
+    *,
+    patience: float = 30.0,
+    on_start: Callable[[], object] | None = None,
+) -> None:
+    """Serve until the process is told to stop by SIGINT or SIGTERM.
+
+    Parameters
+    ----------
+    app : FastAPI
+        What `create_app` made.
+    listener : socket
+        What `listen` made.
+    patience : float, default=30.0
+        Seconds that requests in the making have when the service stops.
+    on_start : callable, optional
+        Called when requests are answered.
+    """
+    server = Server(app, patience=patience, on_start=on_start or (lambda: None))
+    server.run(sockets=[listener])

@@ -1,0 +1,330 @@
+"""Tables read in batches of a fixed number of rows, so that any number of them fits in memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyarrow import csv as arrow_csv
+from pyarrow import parquet
+
+from condrisk.app.tables._csv import Dialect, check_names, read_dialect
+from condrisk.app.tables._errors import TableError
+from condrisk.app.tables._read import table_format
+
+BATCH_ROWS = 65_536
+# Of wide tables a batch has fewer rows: so many cells at most, but never fewer rows than this.
+_CELLS, _FEWEST = 1 << 22, 1024
+# How much of a CSV file is parsed at a time: no row can be longer.
+_BLOCK = 1 << 22
+_BUFFER = 1 << 16
+# So many lines in a row that do not fit the header, and it is not a table.
+_MOST_MALFORMED = 100_000
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows of a table, one after the other.
+
+    Attributes
+    ----------
+    number : int
+        Which batch it is, from 0.
+    table : pyarrow.Table
+        The rows. Columns of CSV are text, and null where nothing stands.
+    rows : ndarray of int
+        The number of each row in the file, from 1, the header and empty lines not counted.
+    bad : dict of int to str
+        By position in the table, rows that cannot be used, and why: bytes that are not text.
+    malformed : tuple of (int, str)
+        Lines of CSV that are no rows of the table: the number of each, and what is wrong.
+    """
+
+    number: int
+    table: pa.Table
+    rows: NDArray[np.int64]
+    bad: dict[int, str] = field(default_factory=dict)
+    malformed: tuple[tuple[int, str], ...] = ()
+
+
+def iter_batches(
+    path: str | os.PathLike[str], *, batch_rows: int | None = BATCH_ROWS
+) -> Iterator[pl.DataFrame]:
+    """Read a table in batches: CSV, Parquet or Arrow.
+
+    Parameters
+    ----------
+    path : path
+        The file; its content tells the format.
+    batch_rows : int or None, default=65536
+        How many rows a batch has; the last one has what is left. None: as many, or fewer where
+        the table is wide.
+
+    Yields
+    ------
+    polars.DataFrame
+        At least one, without rows if the table has none. Columns of CSV are text, as the types of
+        rows not read yet are not known; `Schema.check` makes of them what a model needs.
+
+    Raises
+    ------
+    TableError
+        Where the file, or a row of it, cannot be read.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> import polars as pl
+    >>> from condrisk.app.tables import iter_batches
+    >>> path = Path(mkdtemp()) / "rows.parquet"
+    >>> pl.DataFrame({"a": range(5)}).write_parquet(path)
+    >>> [frame["a"].to_list() for frame in iter_batches(path, batch_rows=2)]
+    [[0, 1], [2, 3], [4]]
+    """
+    with TableSource(path, batch_rows=batch_rows) as source:
+        for batch in source:
+            wrong = [*batch.malformed, *((batch.rows[at], why) for at, why in batch.bad.items())]
+            if wrong:
+                row, reason = min(wrong)
+                raise TableError(f"{path} could not be read: in row {row:,}, {reason}")
+            yield to_polars(batch.table, str(path))
+
+
+def to_polars(table: pa.Table, name: str) -> pl.DataFrame:
+    """Return a table of Arrow as one of polars; `name` stands for it in messages."""
+    try:
+        frame = pl.from_arrow(table)
+    except (pl.exceptions.PolarsError, pa.ArrowException, ValueError, TypeError) as error:
+        raise TableError(f"{name} has a column that cannot be used: {_first(error)}") from None
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+class TableSource:
+    """A file of rows, to be read once in batches of a fixed number of rows.
+
+    Parameters
+    ----------
+    path : path
+        The file; its content tells the format.
+    batch_rows : int or None
+        How many rows a batch has. None: fewer than usual where the table is wide.
+
+    Attributes
+    ----------
+    schema : pyarrow.Schema
+        The columns.
+    n_rows : int or None
+        How many rows there are; None where only reading tells.
+    separator : str or None
+        What stands between the cells of CSV.
+    batch_rows : int
+        How many rows a batch has.
+    notes : list of str
+        What had to be guessed.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, batch_rows: int | None) -> None:
+        if batch_rows is not None and batch_rows < 1:
+            raise ValueError(f"batch_rows must be at least 1; got {batch_rows}.")
+        self.path = Path(path)
+        kind = table_format(self.path)
+        self.separator: str | None = None
+        self.n_rows: int | None = None
+        self.notes: list[str] = []
+        # Lines of CSV that do not fit: those met and not told yet, and how many were told.
+        self._malformed: list[tuple[int, str]] = []
+        self._n_told = 0
+        self._file = pa.OSFile(str(self.path))
+        self._size = self._file.size()
+        opener: Callable[[], Iterator[pa.RecordBatch]] = getattr(self, f"_open_{kind}")
+        self.schema: pa.Schema
+        with _sentences(self.path):
+            self._read = opener()
+        check_names(self.schema.names, str(self.path))
+        width = max(1, len(self.schema.names))
+        usual = max(_FEWEST, min(BATCH_ROWS, _CELLS // width))
+        self.batch_rows = usual if batch_rows is None else batch_rows
+
+    def __enter__(self) -> TableSource:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    @property
+    def read_share(self) -> float:
+        """The share of the file that was read so far, where `n_rows` is not known."""
+        return 1.0 if self._file.closed or not self._size else self._file.tell() / self._size
+
+    def __iter__(self) -> Iterator[Batch]:
+        start = number = 0
+        with _sentences(self.path):
+            for table in regroup(self._read, self.batch_rows, schema=self.schema):
+                yield self._batch(number, start, table)
+                number, start = number + 1, start + table.num_rows
+            if self._malformed:  # after the last row
+                yield self._batch(number, start, self.schema.empty_table(), at_end=True)
+
+    def _batch(self, number: int, start: int, table: pa.Table, *, at_end: bool = False) -> Batch:
+        """Give rows their numbers in the file, which malformed lines have too."""
+        stop = start + table.num_rows
+        # The k-th malformed line, of number r, has r - 1 - k rows of the table before it.
+        before = [row - 1 - k for k, (row, _) in enumerate(self._malformed, self._n_told)]
+        here = [at for at in before if at < stop or at_end]
+        told, self._malformed = self._malformed[: len(here)], self._malformed[len(here) :]
+        positions = np.arange(start, stop)
+        shift = self._n_told + np.searchsorted(here, positions, side="right")
+        self._n_told += len(here)
+        table, bad = _as_text(table) if self.separator is not None else (table, {})
+        return Batch(number, table, positions + 1 + shift, bad, tuple(told))
+
+    # -- the formats --------------------------------------------------------------------------
+
+    def _open_parquet(self) -> Iterator[pa.RecordBatch]:
+        # Without a buffer a whole column of a group of rows is read at once, however long.
+        file = parquet.ParquetFile(self._file, buffer_size=_BUFFER, pre_buffer=False)
+        self.schema, self.n_rows = file.schema_arrow, file.metadata.num_rows
+        return self._read_parquet(file)
+
+    def _read_parquet(self, file: parquet.ParquetFile) -> Iterator[pa.RecordBatch]:
+        yield from file.iter_batches(batch_size=self.batch_rows)
+
+    def _open_arrow(self) -> Iterator[pa.RecordBatch]:
+        reader = pa.ipc.open_file(pa.memory_map(str(self.path)))
+        self.schema = reader.schema
+        return _checked(reader.get_batch(k) for k in range(reader.num_record_batches))
+
+    def _open_stream(self) -> Iterator[pa.RecordBatch]:
+        reader = pa.ipc.open_stream(self._file)
+        self.schema = reader.schema
+        return _checked(reader)
+
+    def _open_csv(self) -> Iterator[pa.RecordBatch]:
+        dialect = read_dialect(self.path, tell=self.notes.append)
+        self.separator = dialect.separator
+        self.schema = pa.schema([(name, pa.string()) for name in dialect.names])
+        return self._read_csv(dialect)
+
+    def _read_csv(self, dialect: Dialect) -> Iterator[pa.RecordBatch]:
+        names = list(dialect.names)
+        self._n_skipped = 1 + _blank_lines(self.path, dialect)
+        try:
+            yield from arrow_csv.open_csv(
+                self._file,
+                arrow_csv.ReadOptions(
+                    use_threads=False,  # else lines that do not fit have no numbers
+                    block_size=_BLOCK,
+                    column_names=names,
+                    skip_rows=self._n_skipped,
+                    encoding=dialect.encoding,
+                ),
+                arrow_csv.ParseOptions(
+                    delimiter=dialect.separator,
+                    newlines_in_values=True,
+                    ignore_empty_lines=len(names) > 1,
+                    invalid_row_handler=self._keep_malformed,
+                ),
+                arrow_csv.ConvertOptions(
+                    # Bytes: a cell that is not text must not end it all.
+                    column_types=dict.fromkeys(names, pa.binary()),
+                    null_values=[""],
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=False,
+                ),
+            )
+        except pa.ArrowInvalid as error:
+            if "Could not skip initial" not in str(error):  # else there is nothing but a header
+                raise
+
+    def _keep_malformed(self, row: Any) -> str:
+        reason = (
+            f"there are {row.actual_columns} cells where the header has {row.expected_columns}: "
+            f"{row.text!r}."
+        )
+        self._malformed.append((row.number - self._n_skipped, reason))
+        return "skip" if len(self._malformed) <= _MOST_MALFORMED else "error"
+
+
+def regroup(
+    batches: Iterable[pa.RecordBatch], size: int, *, schema: pa.Schema
+) -> Iterator[pa.Table]:
+    """Yield the same rows in tables of `size` rows, the last of what is left, at least one."""
+    waiting: list[pa.RecordBatch] = []
+    n_waiting, none_yet = 0, True
+    for batch in batches:
+        while batch.num_rows:
+            part = batch.slice(0, size - n_waiting)
+            batch = batch.slice(part.num_rows)
+            waiting.append(part)
+            n_waiting += part.num_rows
+            if n_waiting == size:
+                yield pa.Table.from_batches(waiting).combine_chunks()
+                waiting, n_waiting, none_yet = [], 0, False
+    if waiting:
+        yield pa.Table.from_batches(waiting).combine_chunks()
+    elif none_yet:
+        yield schema.empty_table()
+
+
+def _checked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Refuse batches whose offsets point outside, which would be read without a look."""
+    for batch in batches:
+        batch.validate(full=True)
+        yield batch
+
+
+def _as_text(table: pa.Table) -> tuple[pa.Table, dict[int, str]]:
+    """Return bytes as text, and the rows where they are not UTF-8."""
+    bad: dict[int, str] = {}
+    columns = []
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        try:
+            columns.append(column.cast(pa.string()))
+        except pa.ArrowInvalid:
+            columns.append(_decoded(column, name, bad))
+    return pa.table(columns, names=table.column_names), bad
+
+
+def _decoded(column: pa.ChunkedArray, name: str, bad: dict[int, str]) -> pa.Array:
+    cells = []
+    for at, cell in enumerate(column.to_pylist()):
+        text = (cell or b"").decode(errors="replace")
+        if text.encode() != (cell or b""):
+            bad.setdefault(at, f"column {name!r} holds bytes that are not UTF-8.")
+        cells.append(None if cell is None else text)
+    return pa.array(cells, pa.string())
+
+
+def _blank_lines(path: Path, dialect: Dialect) -> int:
+    """Count the empty lines before the header."""
+    with open(path, encoding=dialect.encoding, errors="replace") as file:
+        count = 0
+        while not file.readline(1 << 16).strip("\ufeff \t\r\n"):
+            count += 1
+        return count
+
+
+@contextmanager
+def _sentences(path: Path) -> Iterator[None]:
+    """Turn what Arrow says about a broken file into one sentence about the file."""
+    try:
+        yield
+    except TableError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+        raise TableError(f"{path} could not be read: {_first(error)}") from None
+
+
+def _first(error: BaseException) -> str:
+    text = (str(error) or type(error).__name__).splitlines()[0].removeprefix("CSV parse error: ")
+    return text[:200]

@@ -1,0 +1,212 @@
+"""The default regressor of losses."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import nnls
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.model_selection import KFold
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
+
+from condrisk.learners._members import (
+    Committee,
+    Floats,
+    Forest,
+    fit_boosting,
+    fit_log_linear,
+)
+
+N_FOLDS = 5
+FEW_ROWS = 20_000
+# The shares are found on at most so many rows.
+MOST_ROWS = 50_000
+# Fewer rows than this teach nothing but their mean.
+FEWEST_ROWS = 20
+
+
+class LossRegressor(RegressorMixin, BaseEstimator):
+    """Regressor of noisy losses: a convex mixture found on held-out rows.
+
+    A realised loss is a poor witness of its mean: the squared error of a Gaussian has a standard
+    deviation of √2 times its mean. How much to smooth is then what matters, and it depends on
+    data that range from noise alone to hardly any. So several members learn the losses,
+
+    * extra-trees, answering at every leaf size from one row to a quarter of all,
+    * boosted trees under the Poisson deviance, stopped early,
+    * a log-linear model under the Poisson deviance,
+    * the mean of the losses,
+
+    and their mixture is the one with the least squared error on rows that the members were not
+    fitted on (out-of-bag for the trees, five folds for the others), each row weighted by the
+    inverse of its predicted mean. All members are consistent for the conditional mean. The
+    losses are shifted and scaled first, so that the estimate scales with them; it never leaves
+    their range.
+
+    Parameters
+    ----------
+    n_jobs : int or None, default=None
+        How many trees to grow at a time.
+    random_state : int, RandomState instance or None, default=None
+        Seeds folds and trees.
+
+    Attributes
+    ----------
+    shares_ : dict of str to float
+        The share of each member in the mixture.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where `X` has such.
+
+    Notes
+    -----
+    On synthetic worlds and on the embedded data it is the best of these or within four per cent
+    of it, except on energy, whose losses hardly have noise. Measured by ``python -m
+    benchmarks.default_regressor`` (its docstring says how; forest/5 has five rows a leaf)::
+
+                                           default   forest/1   forest/5  forest/20   boosting
+        Variance of the true risk explained (mean of five seeds)
+        σ² = exp(x₁), d = 5, n = 500          0.77       0.38       0.59       0.63       0.34
+        σ² = exp(x₁), d = 5, n = 20,000       0.96       0.69       0.80       0.87       0.77
+        σ² bounded, d = 1, n = 500            0.44      -8.27      -1.86      -0.06      -1.38
+        σ² bounded, d = 1, n = 20,000         0.96      -7.17      -1.33       0.22       0.89
+        hidden noise, d = 5, n = 500          0.66       0.31       0.55       0.66       0.26
+        hidden noise, d = 5, n = 20,000       0.95       0.62       0.79       0.91       0.83
+        Squared error on embedded data, relative to a constant (geometric mean)
+        airfoil                               0.61       0.63       0.72       0.79       0.65
+        concrete                              0.71       0.74       0.75       0.87       0.79
+        energy                                0.28       0.25       0.47       0.55       0.43
+        forest                                1.01       1.17       1.07       1.04       1.26
+        housing                               0.90       1.33       0.95       1.07       0.98
+        parkinsons                            0.41       0.43       0.45       0.54       0.43
+        solar                                 0.92       1.18       0.91       0.89       1.00
+        wine                                  0.85       0.94       0.96       0.94       0.99
+        all                                   0.66       0.74       0.75       0.81       0.76
+        500,000 rows of 10 features: 16 s on one core, 0.99 of the variance explained
+
+    Its construction was chosen by looking at these same sets, folds and worlds, so the figures
+    flatter it beside the others, which were taken as they come.
+
+    What it does not do: extrapolate, take sparse rows, or find a risk that fewer rows than a
+    leaf needs can show. With weights that differ, boosting takes longer to find its bins.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from condrisk.learners import LossRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 3))
+    >>> loss = np.exp(X[:, 0]) * rng.normal(size=2000) ** 2
+    >>> regressor = LossRegressor(random_state=0).fit(X, loss)
+    >>> low, high = regressor.predict([[-1, 0, 0], [1, 0, 0]])
+    >>> bool(low < 0.6 < 2 < high)
+    True
+    """
+
+    def __init__(self, *, n_jobs: int | None = None, random_state: Any = None) -> None:
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the members and their mixture.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; missing values may be NaN.
+        y : array-like of shape (n_samples,)
+            Their losses, of any sign.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        self : object
+            The fitted regressor.
+        """
+        X, y = validate_data(
+            self, X, y, y_numeric=True, dtype=np.float64, ensure_all_finite="allow-nan"
+        )
+        weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        used = weight > 0
+        X, y, weight = X[used], np.asarray(y, dtype=np.float64)[used], weight[used]
+        self._lowest, self._highest = float(y.min()), float(y.max())
+        self._mean = float(np.clip(np.average(y, weights=weight), self._lowest, self._highest))
+        self._members: list[Any] = []
+        self.shares_ = {"mean": 1.0}
+        if len(y) >= FEWEST_ROWS and self._lowest < self._mean:
+            self._mix(X, (y - self._lowest) / (self._mean - self._lowest), weight / weight.mean())
+        return self
+
+    def _mix(self, X: Floats, z: Floats, weight: Floats) -> None:
+        """Fit the members on losses of least value zero and mean one, then mix them."""
+        # Rounded, so that losses in other units give the same splits, not nearly the same.
+        z = z.astype(np.float32).astype(np.float64)
+        rng = check_random_state(self.random_state)
+        seed = int(rng.randint(np.iinfo(np.int32).max))
+        folds = list(KFold(N_FOLDS, shuffle=True, random_state=seed).split(X))
+        members: dict[str, Any] = {
+            "trees": Forest(seed, self.n_jobs),
+            "boosting": Committee(fit_boosting, folds, seed),
+            "log-linear": Committee(fit_log_linear, folds, seed),
+        }
+        rows = np.arange(len(z)) if len(z) <= MOST_ROWS else rng.permutation(len(z))[:MOST_ROWS]
+        # On few rows the threads of boosting wait for each other, badly so on a busy machine.
+        with threadpool_limits(1 if len(z) < FEW_ROWS else None, user_api="openmp"):
+            columns = [m.fit(X, z, weight).held_out(X, rows) for m in members.values()]
+        table = np.column_stack([*columns, np.ones(len(rows))]).clip(0, z.max())
+        shares = convex_shares(table, z[rows], weight[rows] / table.mean(axis=1))
+        ends = np.cumsum([column.shape[1] for column in columns])
+        for member, part in zip(members.values(), np.split(shares, ends)[:-1], strict=True):
+            member.blend(part)
+        parts = np.split(shares, ends)
+        self.shares_ = {
+            name: float(part.sum()) for name, part in zip([*members, "mean"], parts, strict=True)
+        }
+        self._members = [m for name, m in members.items() if self.shares_[name] > 0]
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Estimate the mean loss at each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Between the least and the largest loss seen in fit.
+        """
+        check_is_fitted(self, "shares_")
+        X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
+        if not self._members:
+            return np.full(len(X), self._mean)
+        scale = self._mean - self._lowest
+        mixture = np.full(len(X), self.shares_["mean"])
+        for member in self._members:
+            mixture += member.predict(X, (self._highest - self._lowest) / scale)
+        return np.clip(self._lowest + scale * mixture, self._lowest, self._highest)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def convex_shares(table: Floats, z: Floats, weight: Floats) -> Floats:
+    """Return the convex combination of the columns of `table` closest to `z`."""
+    root = np.sqrt(weight / weight.sum())[:, None]
+    size = table.shape[1]
+    # A heavy row makes the shares sum to one, light ones make them unique.
+    heavy = 1e3 * np.ones((1, size)) * np.abs(table * root).max()
+    light = 1e-4 * np.eye(size)
+    left = np.vstack([table * root, heavy, light])
+    right = np.concatenate([z * root[:, 0], heavy[0, :1], np.full(size, 1e-4 / size)])
+    shares = nnls(left, right)[0]
+    return shares / shares.sum()

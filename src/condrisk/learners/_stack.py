@@ -1,0 +1,367 @@
+"""Strong predictors that know their own held-out answers: stacks of unlike models."""
+
+from __future__ import annotations
+
+import time
+from abc import ABCMeta, abstractmethod
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
+
+from condrisk._crossfit import Split, make_splits
+from condrisk._pool import fit_pool, log_opinions
+from condrisk.learners._loss_regressor import FEW_ROWS, convex_shares
+from condrisk.learners._stack_members import CLASSIFIERS, REGRESSORS, Factory, Folds, Member
+
+Floats = NDArray[np.float64]
+
+
+class HeldOutStack(NamedTuple):
+    """What a stack said of its training rows when it had not seen them.
+
+    Attributes
+    ----------
+    answers : dict of str to ndarray
+        Each response, "signs" among them: what tells where it may be wrong.
+    fold : ndarray of shape (n_samples,)
+        The fold in which each row was held out.
+    """
+
+    answers: dict[str, NDArray[Any]]
+    fold: NDArray[np.intp]
+
+
+class _Stack(BaseEstimator, metaclass=ABCMeta):
+    """Cross-fits models and mixes them by their held-out answers."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "cv": ["cv_object"],
+        "time_budget": [float, int, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self, *, cv: Any = 5, time_budget: float | None = None, random_state: Any = None
+    ) -> None:
+        self.cv = cv
+        self.time_budget = time_budget
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, groups: Any = None
+    ) -> Self:
+        """Cross-fit the models and mix them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; missing values may be NaN.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows; a Gaussian process takes no notice of them.
+        groups : array-like of shape (n_samples,), optional
+            Rows of one group are held out together.
+
+        Returns
+        -------
+        self : object
+            The fitted stack.
+        """
+        X, target = self._check(X, y)
+        weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        splits = self._folds(X, target, groups)
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        self._members: dict[str, Member] = {}
+        self.seconds_: dict[str, float] = {}
+        fold = np.empty(len(target), dtype=np.intp)
+        for k, (_, test) in enumerate(splits):
+            fold[test] = k
+        alone = isinstance(self.cv, int) and groups is None
+        held_out = self._cross_fit(X, target, weight, Folds(splits, fold, alone), seed)
+        self._mix(held_out, target, weight, fold)
+        self.held_out_ = HeldOutStack(self._combine(held_out, len(X), fold=fold), fold)
+        return self
+
+    def answers(self, X: Any) -> dict[str, NDArray[Any]]:
+        """Return all responses, asking each model once.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        dict of str to ndarray
+            "predict", shape (n_samples,); for classes "predict_proba"; and "signs", shape
+            (n_samples, n_signs): how far the models disagree, and what they say of their error.
+        """
+        check_is_fitted(self, "seconds_")
+        X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
+        answers = {name: member.predict(X) for name, member in self._members.items()}
+        return self._combine(answers, len(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the target.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Numbers or labels.
+        """
+        return self.answers(X)["predict"]
+
+    @abstractmethod
+    def _check(self, X: Any, y: Any) -> tuple[Floats, NDArray[Any]]:
+        """Return validated rows, and targets as the models want them."""
+
+    @abstractmethod
+    def _makers(self) -> dict[str, Factory]:
+        """Return what makes each model, in the order in which a budget is spent."""
+
+    @abstractmethod
+    def _mix(
+        self, held_out: dict[str, Any], target: NDArray[Any], weight: Floats, fold: NDArray[np.intp]
+    ) -> None:
+        """Learn from held-out answers how to mix the models."""
+
+    @abstractmethod
+    def _combine(
+        self, answers: dict[str, Any], n_rows: int, *, fold: NDArray[np.intp] | None = None
+    ) -> dict[str, NDArray[Any]]:
+        """Make one answer of those of the models; `fold` is for training rows."""
+
+    def _folds(self, X: Floats, target: NDArray[Any], groups: Any) -> list[Split]:
+        classes = isinstance(self, ClassifierMixin)
+        cv = self.cv
+        if isinstance(cv, int) and groups is None:
+            rarest = np.bincount(target).min() if classes else len(target)
+            cv = max(2, min(cv, int(rarest)))
+        splits = make_splits(
+            cv, X, target, classifier=classes, groups=groups, random_state=self.random_state
+        )
+        held_out = np.sort(np.concatenate([test for _, test in splits]))
+        if not np.array_equal(held_out, np.arange(len(target))):
+            raise ValueError("cv must hold out each row exactly once, as k folds do.")
+        return splits
+
+    def _cross_fit(
+        self, X: Floats, target: NDArray[Any], weight: Floats, folds: Folds, seed: int
+    ) -> dict[str, Any]:
+        """Return held-out answers of each model that the budget allows for."""
+        began = time.perf_counter()
+        found: dict[str, Any] = {}
+        with threadpool_limits(1 if len(target) < FEW_ROWS else None, user_api="openmp"):
+            for name, make in self._makers().items():
+                start = time.perf_counter()
+                if found and self.time_budget is not None and start - began > self.time_budget:
+                    break
+                self._members[name] = make(seed)
+                found[name] = self._members[name].fit(X, target, weight, folds)
+                self.seconds_[name] = time.perf_counter() - start
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        state.pop("held_out_", None)
+        return state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class StackedRegressor(RegressorMixin, _Stack):
+    """Regressor: a convex mixture of unlike models, with shares found by cross-fitting.
+
+    Ridge regression, extra-trees and boosting are fitted on the rows outside each fold, and the
+    average over folds answers. Two Gaussian processes (Matérn 3/2 and 1/2, on the rows and their
+    Yeo-Johnson scores) are fitted on all rows; what they would have said of a row without having
+    seen it has a closed form. The shares of all these, and of the mean, minimise the squared error
+    of the held-out predictions. These are remembered, since they are what a risk is learnt from:
+    nothing has to be fitted twice for it.
+
+    Parameters
+    ----------
+    cv : int, cross-validation splitter or iterable, default=5
+        The folds, which together must hold out each row once.
+    time_budget : float or None, default=None
+        Seconds after which no further model is begun. What is found then depends on the machine.
+    random_state : int, RandomState instance or None, default=None
+        Seeds folds and models.
+
+    Attributes
+    ----------
+    shares_ : dict of str to float
+        The share of each model, and of the mean.
+    held_out_ : HeldOutStack
+        Answers for the training rows, each by models that had not seen it. Not part of a saved
+        model.
+    seconds_ : dict of str to float
+        What each model took.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where `X` has such.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from condrisk.learners import StackedRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2))
+    >>> y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=200)
+    >>> model = StackedRegressor(random_state=0).fit(X, y)
+    >>> bool(np.mean((model.held_out_.answers["predict"] - y) ** 2) < 0.1)
+    True
+    """
+
+    def _check(self, X: Any, y: Any) -> tuple[Floats, NDArray[Any]]:
+        X, y = validate_data(
+            self, X, y, y_numeric=True, dtype=np.float64, ensure_all_finite="allow-nan"
+        )
+        return X, np.asarray(y, dtype=np.float64)
+
+    def _makers(self) -> dict[str, Factory]:
+        return REGRESSORS
+
+    def _mix(
+        self, held_out: dict[str, Any], target: NDArray[Any], weight: Floats, fold: NDArray[np.intp]
+    ) -> None:
+        self._mean = float(np.average(target, weights=weight))
+        # The mean of the other folds is what was known when a row was held out.
+        self._fold_means = np.array(
+            [
+                np.average(target[fold != k], weights=weight[fold != k] + np.finfo(float).tiny)
+                for k in range(fold.max() + 1)
+            ]
+        )
+        table = np.column_stack([answer for answer, _ in held_out.values()])
+        table = np.column_stack([table, self._fold_means[fold]])
+        scale = float(target.std()) or 1.0
+        shares = convex_shares((table - self._mean) / scale, (target - self._mean) / scale, weight)
+        self.shares_ = dict(zip([*held_out, "mean"], shares.tolist(), strict=True))
+        # What has no share is still asked if it knows how sure it is.
+        self._members = {
+            name: member
+            for name, member in self._members.items()
+            if self.shares_[name] > 0 or held_out[name][1] is not None
+        }
+
+    def _combine(
+        self, answers: dict[str, Any], n_rows: int, *, fold: NDArray[np.intp] | None = None
+    ) -> dict[str, NDArray[Any]]:
+        columns = [answer for answer, _ in answers.values()]
+        constant = np.full(n_rows, self._mean) if fold is None else self._fold_means[fold]
+        table = np.column_stack([*columns, constant])
+        shares = np.array([self.shares_[name] for name in (*answers, "mean")])
+        prediction = table @ shares
+        spread = np.sqrt(((table - prediction[:, None]) ** 2) @ shares)
+        deviations = [deviation for _, deviation in answers.values() if deviation is not None]
+        return {"predict": prediction, "signs": np.column_stack([spread, *deviations])}
+
+
+class StackedClassifier(ClassifierMixin, _Stack):
+    """Classifier: a log-linear pool of unlike models, with weights found by cross-fitting.
+
+    Logistic regression, extra-trees and boosting are fitted on the rows outside each fold, and the
+    average over folds answers. Their log-probabilities are added with the weights that have the
+    least log loss on held-out rows, which calibrates them too. The held-out answers are
+    remembered, since they are what a risk is learnt from: nothing has to be fitted twice for it.
+
+    Parameters
+    ----------
+    cv : int, cross-validation splitter or iterable, default=5
+        The folds, which together must hold out each row once.
+    time_budget : float or None, default=None
+        Seconds after which no further model is begun. What is found then depends on the machine.
+    random_state : int, RandomState instance or None, default=None
+        Seeds folds and models.
+
+    Attributes
+    ----------
+    weights_ : dict of str to float
+        The weight of each model in the pool; none need be positive.
+    held_out_ : HeldOutStack
+        Answers for the training rows, each by models that had not seen it. Not part of a saved
+        model.
+    seconds_ : dict of str to float
+        What each model took.
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where `X` has such.
+
+    Examples
+    --------
+    >>> from condrisk.datasets import make_gaussian_mixture
+    >>> from condrisk.learners import StackedClassifier
+    >>> world = make_gaussian_mixture(500, random_state=0)
+    >>> model = StackedClassifier(random_state=0).fit(world.X, world.y)
+    >>> model.predict_proba(world.X[:3]).shape[0]
+    3
+    """
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return class probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`.
+        """
+        return self.answers(X)["predict_proba"]
+
+    def _check(self, X: Any, y: Any) -> tuple[Floats, NDArray[Any]]:
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan")
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"y must have two classes or more, got one class, {self.classes_[0]!r}."
+            )
+        return X, codes
+
+    def _makers(self) -> dict[str, Factory]:
+        return CLASSIFIERS
+
+    def _mix(
+        self, held_out: dict[str, Any], target: NDArray[Any], weight: Floats, fold: NDArray[np.intp]
+    ) -> None:
+        opinions = [answer for answer, _ in held_out.values()]
+        self._pool = fit_pool(log_opinions(opinions), target, weight)
+        self.weights_ = dict(zip(held_out, self._pool.weights.tolist(), strict=True))
+
+    def _combine(
+        self, answers: dict[str, Any], n_rows: int, *, fold: NDArray[np.intp] | None = None
+    ) -> dict[str, NDArray[Any]]:
+        opinions = [answer for answer, _ in answers.values()]
+        proba = self._pool(log_opinions(opinions))
+        # How far the models are from the pool, each as total variation.
+        apart = [np.abs(opinion - proba).sum(axis=1) / 2 for opinion in opinions]
+        return {
+            "predict": self.classes_[proba.argmax(axis=1)],
+            "predict_proba": proba,
+            "signs": np.column_stack(apart),
+        }

@@ -1,0 +1,216 @@
+"""The models of a stack: each fits, and predicts with a deviation where it has one."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PowerTransformer, StandardScaler
+
+from condrisk._crossfit import Split
+from condrisk.learners._gaussian_process import GaussianProcess
+
+Floats = NDArray[np.float64]
+Prediction = tuple[Floats, Floats | None]
+
+# A Gaussian process on more rows than this is fitted on so many of them: its matrix is n × n.
+MOST_PROCESS_ROWS = 6000
+# Scores further out than this are as good as infinite, and no length scale fits them.
+FAR_OUT = 5.0
+
+
+class Folds(NamedTuple):
+    """The folds of a stack, and whether rows may be held out one by one instead.
+
+    Attributes
+    ----------
+    splits : list of (train, test)
+        Rows of each fold.
+    fold : ndarray of shape (n_rows,)
+        The fold in which each row is held out.
+    alone : bool
+        Whether rows have nothing to do with each other, so that holding out a row is enough.
+    """
+
+    splits: list[Split]
+    fold: NDArray[np.intp]
+    alone: bool
+
+
+class Member(Protocol):
+    """A model of a stack."""
+
+    def fit(self, X: Floats, y: NDArray[Any], weight: Floats, folds: Folds) -> Prediction:
+        """Fit it on weighted rows; return predictions for rows that were held out."""
+
+    def predict(self, X: Floats) -> Prediction:
+        """Return predictions, and standard deviations or None."""
+
+
+Factory = Callable[[int], Member]
+
+
+class _Filled:
+    """Puts the median of a feature where a value is missing."""
+
+    def __init__(self, X: Floats) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a feature without any value
+            self._medians = np.nan_to_num(np.nanmedian(X, axis=0))
+
+    def __call__(self, X: Floats) -> Floats:
+        missing = np.isnan(X)
+        return np.where(missing, self._medians, X) if missing.any() else X
+
+
+class Averaged:
+    """Scikit-learn regressors, one for each fold, fitted on the others; their average answers.
+
+    As good as one that is fitted on all rows again, or better, and no further fit.
+
+    Parameters
+    ----------
+    make : callable
+        Returns a regressor, given its seed.
+    seed : int
+        Each fold has a seed of its own.
+    """
+
+    response: ClassVar[str] = "predict"
+
+    def __init__(self, make: Callable[[int], Any], seed: int) -> None:
+        self._make, self._seed = make, seed
+
+    def fit(self, X: Floats, y: NDArray[Any], weight: Floats, folds: Folds) -> Prediction:
+        """Fit one on the rows outside each fold; weights that are all alike are none."""
+        self._fill = _Filled(X)
+        X, weighted = self._fill(X), np.ptp(weight) > 0
+        self._models, parts = [], []
+        for k, (train, test) in enumerate(folds.splits):
+            model = self._make((self._seed + k) % 2**31)
+            weights = {_weight_name(model): weight[train]} if weighted else {}
+            self._models.append(model.fit(X[train], y[train], **weights))
+            parts.append(getattr(model, self.response)(X[test]))
+        del self._make  # it has done its work, and files of models hold no functions
+        order = np.argsort(np.concatenate([test for _, test in folds.splits]))
+        return np.concatenate(parts)[order], None
+
+    def predict(self, X: Floats) -> Prediction:
+        """Return the average answer; it has no deviations."""
+        X = self._fill(X)
+        return np.mean([getattr(model, self.response)(X) for model in self._models], axis=0), None
+
+
+class AveragedClasses(Averaged):
+    """Scikit-learn classifiers, which answer with probabilities."""
+
+    response = "predict_proba"
+
+
+class Process:
+    """A Gaussian process on the rows and their Yeo-Johnson scores, side by side; no weights.
+
+    Length scales tell the better of the two for each feature.
+
+    Parameters
+    ----------
+    smoothness : {0.5, 1.5}
+        Of its kernel.
+    seed : int
+        Picks rows.
+    """
+
+    def __init__(self, smoothness: float, seed: int) -> None:
+        self._smoothness, self._seed = smoothness, seed
+
+    def fit(self, X: Floats, y: NDArray[Any], weight: Floats, folds: Folds) -> Prediction:
+        """Fit it on at most `MOST_PROCESS_ROWS` rows; the others are new to it."""
+        self._fill = _Filled(X)
+        order = np.random.RandomState(self._seed).permutation(len(X))
+        known, new = np.sort(order[:MOST_PROCESS_ROWS]), order[MOST_PROCESS_ROWS:]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            self._scores = PowerTransformer().fit(self._fill(X[known]))
+        self._process = GaussianProcess(self._seed, self._smoothness)
+        self._process.fit(self._seen(X[known]), y[known], folds.fold[known], alone=folds.alone)
+        mean, deviation = np.empty(len(X)), np.empty(len(X))
+        mean[known], deviation[known] = self._process.held_out
+        del self._process.held_out
+        if len(new):
+            mean[new], deviation[new] = self.predict(X[new])
+        return mean, deviation
+
+    def predict(self, X: Floats) -> Prediction:
+        """Return predictions and deviations."""
+        return self._process.predict(self._seen(X))
+
+    def _seen(self, X: Floats) -> Floats:
+        X = self._fill(X)
+        scores = np.nan_to_num(self._scores.transform(X))
+        return np.column_stack([X, np.clip(scores, -FAR_OUT, FAR_OUT)])
+
+
+def _weight_name(model: Any) -> str:
+    steps = getattr(model, "steps", None)
+    return "sample_weight" if steps is None else f"{steps[-1][0]}__sample_weight"
+
+
+def _ridge(seed: int) -> Any:
+    return make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3, 3, 13)))
+
+
+def _trees(seed: int) -> Any:
+    return ExtraTreesRegressor(25, random_state=seed)
+
+
+def _boosting(seed: int) -> Any:
+    return HistGradientBoostingRegressor(
+        max_iter=300,
+        learning_rate=0.2,
+        max_leaf_nodes=8,
+        min_samples_leaf=5,
+        max_features=0.5,
+        early_stopping=False,
+        random_state=seed,
+    )
+
+
+def _logistic(seed: int) -> Any:
+    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+
+
+def _class_trees(seed: int) -> Any:
+    return ExtraTreesClassifier(80, min_samples_leaf=2, random_state=seed)
+
+
+def _class_boosting(seed: int) -> Any:
+    return HistGradientBoostingClassifier(
+        max_iter=100, learning_rate=0.08, max_leaf_nodes=15, random_state=seed
+    )
+
+
+# In the order in which a budget is spent.
+REGRESSORS: dict[str, Factory] = {
+    "ridge": partial(Averaged, _ridge),
+    "trees": partial(Averaged, _trees),
+    "boosting": partial(Averaged, _boosting),
+    "process": partial(Process, 1.5),
+    "rough process": partial(Process, 0.5),
+}
+CLASSIFIERS: dict[str, Factory] = {
+    "logistic": partial(AveragedClasses, _logistic),
+    "trees": partial(AveragedClasses, _class_trees),
+    "boosting": partial(AveragedClasses, _class_boosting),
+}

@@ -1,0 +1,150 @@
+"""Means over folds or seeds, with their standard errors, beside what was published."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+# Below this share of their size, differences of means are rounding of float64.
+RELATIVE_ZERO = 1e-12
+
+
+class PaperValue(NamedTuple):
+    """A published figure.
+
+    Attributes
+    ----------
+    mean : float
+        The mean over ten folds.
+    std : float or None
+        Their standard deviation with ddof 0, where the source gives it.
+    half_unit : float
+        Half a unit of the last digit: what rounding may have taken away.
+    """
+
+    mean: float
+    std: float | None
+    half_unit: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A mean over folds beside the published one.
+
+    Attributes
+    ----------
+    mean : float
+        Mean over the folds.
+    se : float or None
+        Its standard error, std / √n_folds with ddof 1. None: there is only one fold.
+    n_folds : int
+        Number of folds.
+    paper : PaperValue or None
+        The published figure, if there is one.
+    """
+
+    mean: float
+    se: float | None
+    n_folds: int
+    paper: PaperValue | None = None
+
+    @property
+    def difference(self) -> float | None:
+        """Ours minus the paper's."""
+        return None if self.paper is None else self.mean - self.paper.mean
+
+    @property
+    def in_se(self) -> float | None:
+        """The difference, less what rounding explains, in standard errors.
+
+        Zero if rounding explains all of it, infinite if there is more and all folds agree.
+
+        Examples
+        --------
+        >>> from condrisk.paper._summary import PaperValue, Summary
+        >>> Summary(0.47, 0.01, 10, PaperValue(0.45, None, 0.005)).in_se
+        1.5
+        """
+        if self.paper is None or self.difference is None or self.se is None:
+            return None
+        excess = abs(self.difference) - self.paper.half_unit
+        if excess <= RELATIVE_ZERO * abs(self.mean):
+            return 0.0
+        return math.copysign(excess / self.se if self.se else math.inf, self.difference)
+
+
+def mean_and_se(values: Sequence[float]) -> tuple[float, float | None]:
+    """Return the mean and its standard error, which is exactly 0 if all values agree.
+
+    Examples
+    --------
+    >>> from condrisk.paper._summary import mean_and_se
+    >>> mean_and_se([1.0, 2.0, 3.0])
+    (2.0, 0.577)
+    >>> mean_and_se([0.2, 0.2, 0.2])
+    (0.2, 0.0)
+    """
+    array = np.asarray(values, dtype=float)
+    if np.ptp(array) <= RELATIVE_ZERO * np.abs(array).max():
+        return float(array[0]), 0.0 if len(array) > 1 else None
+    return float(array.mean()), float(array.std(ddof=1) / math.sqrt(len(array)))
+
+
+def paired_difference(ours: Mapping[int, float], other: Mapping[int, float]) -> Summary | None:
+    """Return mean and standard error of other - ours over the folds that both have.
+
+    Examples
+    --------
+    >>> from condrisk.paper._summary import paired_difference
+    >>> paired_difference({0: 1.0, 1: 2.0}, {0: 1.5, 1: 2.5, 2: 9.0})
+    Summary(mean=0.5, se=0.0, n_folds=2, paper=None)
+    """
+    shared = sorted(ours.keys() & other.keys())
+    if not shared:
+        return None
+    mean, se = mean_and_se([other[fold] - ours[fold] for fold in shared])
+    return Summary(mean, se, len(shared))
+
+
+def worse_p(differences: Sequence[float], *, test_share: float) -> float:
+    """Return the one-sided p-value of "ours minus theirs is above zero", over folds.
+
+    Folds that test on different rows learn from rows that overlap: Nadeau and Bengio's correction
+    adds the ratio of rows to test on and to learn from to the variance.
+
+    Examples
+    --------
+    >>> from condrisk.paper._summary import worse_p
+    >>> worse_p([0.1, 0.2, 0.1, 0.2], test_share=0.1) < 0.05
+    True
+    >>> worse_p([0.0, 0.0], test_share=0.1)
+    0.5
+    """
+    array = np.asarray(differences, dtype=float)
+    mean, spread = float(array.mean()), float(array.std(ddof=1))
+    if spread <= RELATIVE_ZERO * abs(mean) or spread == 0:
+        return 0.5 if mean == 0 else float(mean < 0)
+    error = spread * math.sqrt(1 / len(array) + test_share / (1 - test_share))
+    return float(stats.t.sf(mean / error, len(array) - 1))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values corrected for their number by Holm's method.
+
+    Examples
+    --------
+    >>> from condrisk.paper._summary import holm
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    order = np.argsort(p_values, kind="stable")
+    corrected, largest = [0.0] * len(p_values), 0.0
+    for rank, k in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[k]))
+        corrected[k] = largest
+    return corrected

@@ -1,0 +1,139 @@
+"""What the methods that decide for themselves share: prices, decisions and their score."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import GroupShuffleSplit, train_test_split
+from sklearn.utils.validation import _num_samples, check_consistent_length
+
+from condrisk._validation import check_cost, check_weight
+from condrisk.deferral import Decision
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+
+class DeferringMixin:
+    """`defer`, `decide` and `score` of a regressor that decides by itself, at a price."""
+
+    cost: float | None
+
+    @abstractmethod
+    def _respond(self, X: Any, price: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+        """Return prediction, risk and whether to defer, at a price or one price a row."""
+
+    @abstractmethod
+    def _loss_of(self, X: Any, y: Any, prediction: Floats) -> Floats:
+        """Return the loss of each prediction."""
+
+    def defer(self, X: Any, *, cost: ArrayLike | None = None) -> NDArray[np.bool_]:
+        """Tell for which rows to ask the expert.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        cost : float or array-like of shape (n_samples,), optional
+            The price of asking, one for all rows or one a row; the model's own if not given.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_samples,)
+            True where the expert is asked.
+        """
+        return self._respond(X, self._price(cost, X, "defer(X"))[2]
+
+    def decide(self, X: Any, *, cost: ArrayLike | None = None) -> Decision:
+        """Return prediction, risk and decision together.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        cost : float or array-like of shape (n_samples,), optional
+            The price of asking, one for all rows or one a row; the model's own if not given.
+
+        Returns
+        -------
+        Decision
+            With `prediction`, `risk`, `deferred` and `to_frame()`. The risk is NaN where the
+            method estimates none.
+        """
+        return Decision(*self._respond(X, self._price(cost, X, "decide(X")), X)
+
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        cost: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Return minus the mean deferral loss: the loss where accepted, the price where not.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows that the model was not fitted on.
+        y : array-like of shape (n_samples,)
+            Their targets.
+        cost : float or array-like of shape (n_samples,), optional
+            The price of asking, one for all rows or one a row; the model's own if not given.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows in the mean.
+
+        Returns
+        -------
+        float
+            Larger is better.
+        """
+        price = self._price(cost, X, "score(X, y")
+        prediction, _, deferred = self._respond(X, price)
+        loss = self._loss_of(X, y, prediction)
+        weight = check_weight(sample_weight, loss, "X")
+        return -float(np.average(np.where(deferred, price, loss), weights=weight))
+
+    def _price(self, cost: ArrayLike | None, X: Any, call: str) -> Floats:
+        cost = self.cost if cost is None else cost
+        if cost is None:
+            raise ValueError(
+                f"cost must be given: the price of asking, as {type(self).__name__}(…, cost=…) or "
+                f"{call}, cost=…)."
+            )
+        return check_cost(cost, np.zeros(_num_samples(X)), "X")
+
+    def _check_own_cost(self) -> None:
+        if self.cost is None:
+            return
+        if np.ndim(self.cost):
+            raise ValueError("cost must be one number here; give a price a row to `decide`.")
+        check_cost(self.cost, np.zeros(1), "cost")
+
+
+def split_rows(
+    n_rows: int, groups: Any, *, test_size: float, random_state: Any
+) -> tuple[Rows, Rows]:
+    """Split the numbers of the rows in two, keeping groups together where there are such."""
+    rows = np.arange(n_rows)
+    if groups is None:
+        return train_test_split(rows, test_size=test_size, random_state=random_state)
+    splitter = GroupShuffleSplit(1, test_size=test_size, random_state=random_state)
+    return next(splitter.split(rows, groups=groups))
+
+
+def check_groups(groups: Any, X: Any) -> NDArray[Any] | None:
+    """Return the groups as an array with one entry for each row of `X`."""
+    if groups is None:
+        return None
+    check_consistent_length(X, groups)
+    return np.asarray(groups)
+
+
+def by_choice(choice: Any, n_rows: int) -> list[tuple[int, Rows]]:
+    """Return each choice with the rows that made it, from one for all rows or one a row."""
+    each = np.broadcast_to(choice, n_rows)
+    return [(int(one), np.flatnonzero(each == one)) for one in np.unique(each)]

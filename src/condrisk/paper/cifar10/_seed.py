@@ -1,0 +1,218 @@
+"""One seed of the study: train the networks, estimate risks in every way, and judge them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.dummy import DummyRegressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import train_test_split
+
+from condrisk import Deferral, HybridRisk, PlugInRisk, RegressionRisk
+from condrisk.datasets import CIFAR10
+from condrisk.losses import log_loss
+from condrisk.paper._figures import COSTS, price_figures, risk_figures
+from condrisk.paper._memory import Memory
+from condrisk.paper._records import Record
+from condrisk.paper.cifar10._networks import Networks
+
+PREDICTORS = ("CNN", "ResNet")
+PROBABILITIES = ("CNN", "ResNet", "EffNet", "ResNet-9")
+REGRESSORS = ("CNN", "ResNet", "EffNet")
+# Of the calibrators' rows, those that no network is trained on: for temperatures and HybridRisk.
+HELD_OUT = 1 / 6
+
+Images = NDArray[np.uint8]
+
+
+class Remembered(ClassifierMixin, BaseEstimator):
+    """A trained network that keeps its answers: all methods ask it about the same images."""
+
+    def __init__(self, network: Any) -> None:
+        self.network = network
+        self._memory = Memory(network)
+
+    def fit(self, X: Any, y: Any) -> Remembered:
+        """Do nothing: it is trained."""
+        return self
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels."""
+        return self.network.classes_
+
+    @property
+    def embedding_size_(self) -> int:
+        """The length of an embedding."""
+        return self.network.embedding_size_
+
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Return class probabilities, at once if asked about these very images before."""
+        return self._memory.ask("predict_proba", X)
+
+    def embed(self, X: Any) -> NDArray[Any]:
+        """Return embeddings, at once if asked about these very images before."""
+        return self._memory.ask("embed", X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable label."""
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
+@dataclass
+class Part:
+    """Images and their labels."""
+
+    X: Images
+    y: NDArray[np.int64]
+
+
+@dataclass
+class Parts:
+    """The rows of a seed: for predictors, for calibrators (fit and held out), and for testing."""
+
+    predictor: Part
+    calibrator: Part
+    fit: Part
+    held: Part
+    test: Part
+
+    @classmethod
+    def of(cls, data: CIFAR10, seed: int) -> Parts:
+        """Split the images as the paper does."""
+        predictor, calibrator, test = data.split(random_state=seed)
+        fit, held = train_test_split(
+            calibrator, test_size=HELD_OUT, stratify=data.labels[calibrator], random_state=seed
+        )
+        rows = (predictor, calibrator, np.sort(fit), np.sort(held), test)
+        return cls(*(Part(np.asarray(data.images[part]), data.labels[part]) for part in rows))
+
+
+@dataclass
+class Trained:
+    """The networks of a seed, and what training them took and gave."""
+
+    predictors: dict[str, Any] = field(default_factory=dict)
+    probabilities: dict[str, Any] = field(default_factory=dict)
+    records: list[Record] = field(default_factory=list)
+
+
+def train_networks(
+    parts: Parts, networks: Networks, seed: int, tell: Callable[[str], None]
+) -> Trained:
+    """Train predictors and probability models."""
+    trained = Trained()
+    for role, names, part, found in (
+        ("predictor", PREDICTORS, parts.predictor, trained.predictors),
+        ("probability", PROBABILITIES, parts.fit, trained.probabilities),
+    ):
+        for name in names:
+            tell(f"training {name} ({role})")
+            start = time.perf_counter()
+            network = networks.classifier(name, seed).fit(part.X, part.y)
+            seconds = time.perf_counter() - start
+            found[name] = FrozenEstimator(Remembered(network))
+            trained.records.append(
+                {
+                    "set": "networks",
+                    "fold": seed,
+                    "method": f"{role} {name}",
+                    "n_train": len(part.y),
+                    **_accuracy(found[name], parts.test),
+                    "seconds": {"fit": seconds},
+                }
+            )
+    return trained
+
+
+def _accuracy(network: Any, test: Part) -> Record:
+    proba = network.predict_proba(test.X)
+    loss = log_loss(test.y, proba, classes=network.classes_)
+    return {
+        "accuracy": float((network.predict(test.X) == test.y).mean()),
+        "log_loss": float(loss.mean()),
+        "n_test": len(test.y),
+    }
+
+
+def judge_methods(
+    parts: Parts, trained: Trained, networks: Networks, seed: int, tell: Callable[[str], None]
+) -> Iterator[Record]:
+    """Estimate the risk of each predictor in every way, and judge it on the test images."""
+    for name, predictor in trained.predictors.items():
+        loss = log_loss(
+            parts.test.y, predictor.predict_proba(parts.test.X), classes=predictor.classes_
+        )
+        for method, risk, rows in _methods(name, predictor, parts, trained, networks, seed):
+            tell(f"{name}: {method}")
+            start = time.perf_counter()
+            model = Deferral(risk).fit(rows.X, rows.y)
+            fitting = time.perf_counter() - start
+            start = time.perf_counter()
+            decision = model.decide(parts.test.X, cost=COSTS[0])
+            predicting = time.perf_counter() - start
+            prices = {
+                f"{cost:g}": price_figures(loss, model.rule_.defer(decision.risk, cost=cost), cost)
+                for cost in COSTS
+            }
+            yield {
+                "set": name,
+                "fold": seed,
+                "method": method,
+                "n_train": len(rows.y),
+                "n_test": len(parts.test.y),
+                **risk_figures(loss, decision.risk),
+                "share_above": float((decision.risk > loss).mean()),
+                **_learnt(model.risk_),
+                "costs": prices,
+                "seconds": {"fit": fitting, "predict": predicting},
+            }
+
+
+def _learnt(risk: Any) -> Record:
+    """Return the few numbers that a method has learnt from held-out images."""
+    if isinstance(risk, HybridRisk):
+        return {"weights": risk.pool_.weights.tolist(), "scale": risk.scale_}
+    if getattr(risk, "calibrator_", None) is not None:
+        [scaling] = risk.calibrator_.calibrated_classifiers_[0].calibrators
+        return {"temperature": 1 / float(scaling.beta_)}
+    return {}
+
+
+def _methods(
+    name: str,
+    predictor: Any,
+    parts: Parts,
+    trained: Trained,
+    networks: Networks,
+    seed: int,
+) -> Iterator[tuple[str, Any, Part]]:
+    """Yield name, estimator and the rows to fit it on."""
+    plug_in: dict[str, Any] = {"loss": "log_loss", "random_state": seed}
+    for other, model in trained.probabilities.items():
+        yield f"p {other}", PlugInRisk(predictor, probability=model, **plug_in), parts.held
+        scaled = PlugInRisk(predictor, probability=model, calibration="temperature", **plug_in)
+        yield f"p {other}, scaled", scaled, parts.held
+    for other in REGRESSORS:
+        regressor = networks.regressor(other, seed)
+        yield f"g {other}", _regression(predictor, regressor), parts.calibrator
+    for label, source in (("own", predictor), ("EffNet", trained.probabilities["EffNet"])):
+        regressor = networks.representation_regressor(source, seed)
+        yield f"g of {label} representation", _regression(predictor, regressor), parts.calibrator
+    every = list(trained.probabilities.values())
+    yield "Hybrid", HybridRisk(predictor, probability=every, **plug_in), parts.held
+    yield "constant", _regression(predictor, DummyRegressor()), parts.held
+    yield "own entropy", PlugInRisk(predictor, probability=predictor, **plug_in), parts.held
+
+
+def _regression(predictor: Any, regressor: Any) -> RegressionRisk:
+    return RegressionRisk(predictor, loss="log_loss", regressor=regressor)

@@ -1,0 +1,268 @@
+"""The records of the study, found by set and method, and how far they agree with the paper."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from scipy import stats
+
+from condrisk.paper._summary import RELATIVE_ZERO, Summary, mean_and_se
+from condrisk.paper.rwr._paper import BENCHMARKS, COSTS, MODELS, PAIRS, SETS, paper_value
+
+Record = Mapping[str, Any]
+DEFAULT = "condrisk (default)"
+KNOWN_METHODS = (*PAIRS, *BENCHMARKS, "NN+kernel", DEFAULT)
+PER_COST = ("loss", "rate", "oracle")
+
+
+class Study:
+    """Records, found by set and method.
+
+    Parameters
+    ----------
+    records : iterable of dict
+        One for each set, fold and method.
+
+    Attributes
+    ----------
+    sets : tuple of str
+        The sets there are: those of the paper in its order, then the others as they came.
+    methods : tuple of str
+        The methods there are, in the same way.
+
+    Examples
+    --------
+    >>> from condrisk.paper.rwr._study import Study
+    >>> costs = {"0.5": {"loss": 0.4, "rate": 0.7, "oracle": 0.3}}
+    >>> record = {"set": "energy", "fold": 0, "method": "MLP+RF", "costs": costs}
+    >>> Study([record]).summary("loss", "energy", "MLP+RF", 0.5).mean
+    0.4
+    """
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self._records: dict[tuple[str, str], dict[int, Record]] = {}
+        for record in records:
+            folds = self._records.setdefault((record["set"], record["method"]), {})
+            if record["fold"] in folds:
+                raise ValueError(
+                    f"records must have each set, fold and method once, but has set "
+                    f"{record['set']!r}, fold {record['fold']}, method {record['method']!r} twice"
+                )
+            folds[record["fold"]] = record
+
+    @cached_property
+    def sets(self) -> tuple[str, ...]:
+        return _in_order([name for name, _ in self._records], SETS)
+
+    @cached_property
+    def methods(self) -> tuple[str, ...]:
+        return _in_order([method for _, method in self._records], KNOWN_METHODS)
+
+    @property
+    def paper_sets(self) -> tuple[str, ...]:
+        """The sets that the paper has too."""
+        return tuple(name for name in self.sets if name in SETS)
+
+    @property
+    def new_methods(self) -> tuple[str, ...]:
+        """The methods that are neither the paper's nor part of the study."""
+        return tuple(method for method in self.methods if method not in KNOWN_METHODS)
+
+    def records(self, set_name: str, method: str) -> list[Record]:
+        """Return the records of a method, or of a predictor by any of its pairs, by fold."""
+        names = [method]
+        if method in MODELS:  # the predictor is the same in all four pairs
+            names = [f"{method}+{calibrator}" for calibrator in MODELS]
+        found = max((self._records.get((set_name, name), {}) for name in names), key=len)
+        return [found[fold] for fold in sorted(found)]
+
+    def values(
+        self, quantity: str, set_name: str, method: str, cost: float | str | None = None
+    ) -> dict[int, float]:
+        """Return a quantity of each fold that has it."""
+        found = {
+            record["fold"]: _value(record, quantity, cost)
+            for record in self.records(set_name, method)
+        }
+        return {fold: value for fold, value in found.items() if value is not None}
+
+    def summary(
+        self, quantity: str, set_name: str, method: str, cost: float | str | None = None
+    ) -> Summary | None:
+        """Return mean, standard error and the paper's figure, or None if no fold has it."""
+        values = self.values(quantity, set_name, method, cost)
+        if not values:
+            return None
+        mean, se = mean_and_se(list(values.values()))
+        paper = paper_value(quantity, set_name, method, cost)
+        return Summary(mean, se, len(values), paper)
+
+    def mean(
+        self, quantity: str, set_name: str, method: str, cost: float | str | None = None
+    ) -> float | None:
+        """Return the mean alone, or None if no fold has it."""
+        summary = self.summary(quantity, set_name, method, cost)
+        return None if summary is None else summary.mean
+
+    def r2(self, set_name: str, method: str) -> float | None:
+        """Return the share of the variance of the losses that the risk explains, all folds pooled.
+
+        Negative where the mean loss of the fold would have done better than the risk.
+        """
+        error = self.values("risk_l2", set_name, method)
+        variance = self.values("loss_variance", set_name, method)
+        folds = error.keys() & variance.keys()
+        total = sum(variance[fold] for fold in folds)
+        return 1.0 - sum(error[fold] for fold in folds) / total if total > 0 else None
+
+
+def agreement(records: Iterable[Record]) -> dict[str, dict[str, int]]:
+    """Count the cells that agree with the paper.
+
+    Returns
+    -------
+    dict
+        For each kind of agreement, in how many cells (``"agree"``) of those that both have
+        (``"cells"``). A difference in standard errors is that of `Summary.in_se`.
+
+    Examples
+    --------
+    >>> from condrisk.paper.rwr._study import agreement
+    >>> costs = {"0.5": {"loss": 0.463, "rate": 0.77, "oracle": 0.3}}
+    >>> record = {"set": "energy", "fold": 0, "method": "MLP+RF", "costs": costs}
+    >>> counts = agreement([record])
+    >>> counts["RwR loss within 2 % + 0.005"]
+    {'agree': 1, 'cells': 1}
+    >>> counts["human rate within 0.02"]
+    {'agree': 0, 'cells': 1}
+    """
+    study = Study(records)
+    pairs = [(name, method) for name in study.paper_sets for method in PAIRS]
+    error = _published(study, "risk_l1", pairs)
+    loss = _published(study, "loss", pairs)
+    counts = {
+        "calibrator absolute error within 2 %": _count(error, relative=0.02),
+        "RwR loss within 2 % + 0.005": _count(loss, relative=0.02, absolute=0.005),
+        "RwR loss within two standard errors": _count(loss),
+        "human rate within 0.02": _count(_published(study, "rate", pairs), absolute=0.02),
+    }
+    for method in BENCHMARKS:
+        found = _published(study, "loss", [(name, method) for name in study.paper_sets])
+        counts[f"{method} within two standard errors"] = _count(found)
+    return counts
+
+
+def compare(
+    records_a: Iterable[Record], records_b: Iterable[Record]
+) -> dict[str, dict[str, float | int]]:
+    """Compare two runs, say with two implementations of the MLP, cell by cell.
+
+    Cells are those of pairs that contain an MLP, on the folds that both runs have.
+
+    Returns
+    -------
+    dict
+        For "risk_l1" and "loss": ``cells``; ``within_one_se``, in how many of them the means
+        differ by at most one standard error of run a, and ``share``, the same as a share;
+        ``larger``, ``smaller`` and ``ties`` of b against a; ``p`` of the two-sided sign test, ties
+        dropped. Cells of one set share their test rows, so p is smaller than it should be:
+        a large one says more than a small one.
+
+    Examples
+    --------
+    >>> from condrisk.paper.rwr._study import compare
+    >>> a = [
+    ...     {"set": "energy", "fold": k, "method": "MLP+RF", "risk_l1": 2.0 + k, "costs": {}}
+    ...     for k in range(3)
+    ... ]
+    >>> b = [{**record, "risk_l1": record["risk_l1"] + 0.1} for record in a]
+    >>> compare(a, b)["risk_l1"]
+    {'cells': 1, 'within_one_se': 1, 'share': 1.0, 'larger': 1, 'smaller': 0, 'ties': 0, 'p': 1.0}
+    """
+    a, b = Study(records_a), Study(records_b)
+    methods = [m for m in PAIRS if any(model.startswith("MLP") for model in m.split("+"))]
+    cells = [(name, method) for name in a.sets for method in methods]
+    report = {}
+    for quantity in ("risk_l1", "loss"):
+        found = []
+        for name, method in cells:
+            for cost in _costs(quantity):
+                left = a.values(quantity, name, method, cost)
+                right = b.values(quantity, name, method, cost)
+                shared = sorted(left.keys() & right.keys())
+                if shared:
+                    found.append(([left[k] for k in shared], [right[k] for k in shared]))
+        report[quantity] = _compare_cells(found)
+    return report
+
+
+def _in_order(names: Iterable[str], known: Sequence[str]) -> tuple[str, ...]:
+    there = dict.fromkeys(names)
+    return tuple(k for k in known if k in there) + tuple(n for n in there if n not in known)
+
+
+def _value(record: Record, quantity: str, cost: float | str | None) -> float | None:
+    if quantity in PER_COST:
+        if cost is None:
+            raise ValueError(f"cost must be given: {quantity!r} is not the same at every cost")
+        prices = {f"{float(price):g}": cell for price, cell in record.get("costs", {}).items()}
+        return prices.get(f"{float(cost):g}", {}).get(quantity)
+    if quantity == "risk_rmse":
+        error = record.get("risk_l2")
+        return None if error is None else math.sqrt(error)
+    return record.get(quantity)
+
+
+def _costs(quantity: str) -> tuple[str | None, ...]:
+    return COSTS if quantity in PER_COST else (None,)
+
+
+def _published(study: Study, quantity: str, cells: Iterable[tuple[str, str]]) -> list[Summary]:
+    """Return the cells that both the study and the paper have."""
+    found = [
+        study.summary(quantity, name, method, cost)
+        for name, method in cells
+        for cost in _costs(quantity)
+    ]
+    return [cell for cell in found if cell is not None and cell.paper is not None]
+
+
+def _count(
+    cells: Sequence[Summary], *, relative: float = 0.0, absolute: float = 0.0
+) -> dict[str, int]:
+    """Count the cells within a tolerance or, without one, within two standard errors."""
+    if not (relative or absolute):
+        distances = [abs(cell.in_se) for cell in cells if cell.in_se is not None]
+        return {"agree": sum(d <= 2 for d in distances), "cells": len(distances)}
+    agree = 0
+    for cell in cells:
+        assert cell.paper is not None
+        allowed = relative * abs(cell.paper.mean) + absolute
+        # 0.52 - 0.5 is a little more than 0.02 in float64.
+        agree += abs(cell.mean - cell.paper.mean) <= allowed + 1e-9
+    return {"agree": agree, "cells": len(cells)}
+
+
+def _compare_cells(
+    cells: Sequence[tuple[list[float], list[float]]],
+) -> dict[str, float | int]:
+    within = larger = smaller = 0
+    for left, right in cells:
+        (mean_a, se_a), (mean_b, _) = mean_and_se(left), mean_and_se(right)
+        tolerance = RELATIVE_ZERO * max(abs(mean_a), abs(mean_b))
+        within += abs(mean_b - mean_a) <= (se_a or 0.0) + tolerance
+        larger += mean_b - mean_a > tolerance
+        smaller += mean_a - mean_b > tolerance
+    n_signs = larger + smaller
+    return {
+        "cells": len(cells),
+        "within_one_se": within,
+        "share": within / len(cells) if cells else 0.0,
+        "larger": larger,
+        "smaller": smaller,
+        "ties": len(cells) - n_signs,
+        "p": float(stats.binomtest(larger, n_signs).pvalue) if n_signs else 1.0,
+    }

@@ -1,0 +1,98 @@
+"""What the paper claims about regression with rejection, and whether the records bear it out.
+
+Every figure and every verdict of the page is computed from records; none is typed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from condrisk.paper._page import HALF, MOST, markdown_table, section
+from condrisk.paper.rwr._figure import figure_record
+from condrisk.paper.rwr._study import Record, Study, agreement
+from condrisk.paper.rwr.claims._benchmarks import counts, outperforms
+from condrisk.paper.rwr.claims._calibration import calibration_helps, figure_claim
+from condrisk.paper.rwr.claims._common import Run
+from condrisk.paper.rwr.claims._flaws import without_flaws
+from condrisk.paper.rwr.claims._roles import strong_and_weak
+from condrisk.paper.rwr.claims._trivial import against_trivial
+
+__all__ = ["claims_page"]
+
+_SECTIONS: tuple[Callable[[Sequence[Run]], str], ...] = (
+    strong_and_weak,
+    calibration_helps,
+    counts,
+    outperforms,
+    figure_claim,
+    against_trivial,
+    without_flaws,
+)
+
+_INTRODUCTION = f"""\
+# The paper's claims about regression with rejection, checked
+
+This page is computed from records; so are its verdicts. A claim of several parts *holds in part*
+if some are true. A claim about what is so in general *holds* from {MOST:.0%} of the cases on, and
+*in part* in more than {HALF:.0%}. Settings are sets × costs; a difference counts as more than
+chance beyond two standard errors of the paired differences between folds.
+"""
+
+
+def claims_page(paper_records: Iterable[Record], embedded_records: Iterable[Record]) -> str:
+    """Return the page of claims, as Markdown.
+
+    Parameters
+    ----------
+    paper_records, embedded_records : iterable of dict
+        Records on the paper's folds and on the embedded ones. Either may be empty.
+
+    Returns
+    -------
+    str
+        The page. What the records have nothing for is left out.
+
+    Examples
+    --------
+    >>> from condrisk.paper.rwr.claims import claims_page
+    >>> costs = {"0.5": {"loss": 0.463, "rate": 0.77, "oracle": 0.3}}
+    >>> record = {
+    ...     "set": "energy",
+    ...     "fold": 0,
+    ...     "method": "MLP+RF",
+    ...     "predictor_loss": 7.5,
+    ...     "costs": costs,
+    ... }
+    >>> page = claims_page([], [record])
+    >>> print(page.splitlines()[0])
+    # The paper's claims about regression with rejection, checked
+    """
+    given = {"paper's folds": list(paper_records), "embedded folds": list(embedded_records)}
+    runs = [Run(k, Study(r), figure_record(r)) for k, r in given.items() if r]
+    if not runs:
+        raise ValueError("paper_records or embedded_records must have records; both are empty")
+    sections = [_scope(runs), _closeness(given["paper's folds"])]
+    sections += [section(runs) for section in _SECTIONS]
+    return "\n".join([_INTRODUCTION, *(text for text in sections if text)])
+
+
+def _scope(runs: Sequence[Run]) -> str:
+    rows = []
+    for run in runs:
+        cells = [len(run.study.records(s, m)) for s in run.study.sets for m in run.study.methods]
+        counts = (len(run.study.sets), len(run.study.methods), max(cells), sum(cells))
+        rows.append([run.label, *map(str, counts)])
+    return markdown_table(["records", "sets", "methods", "folds", "in all"], rows) + "\n"
+
+
+def _closeness(records: list[Record]) -> str:
+    counts = {kind: n for kind, n in agreement(records).items() if n["cells"]}
+    if not counts:
+        return ""
+    rows = [[kind, f"{n['agree']} of {n['cells']}"] for kind, n in counts.items()]
+    return section(
+        "How close the figures are to the paper's",
+        "On the paper's folds, against its authors' result files and, where there is none, its "
+        "tables.",
+        markdown_table(["agreement", "cells"], rows),
+    )

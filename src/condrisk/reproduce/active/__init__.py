@@ -1,6 +1,0 @@
-"""Labels that pay: learning curves of ways to choose which rows to label next."""
-
-from condrisk.reproduce.active._run import run_active
-from condrisk.reproduce.active._settings import ActiveConfig
-
-__all__ = ["ActiveConfig", "run_active"]

@@ -1,1 +1,0 @@
-"""Regression with rejection: the paper's study on eight UCI sets."""

@@ -1,7 +1,0 @@
-"""Rows scored by the million: in batches, on all cores or a cluster, resumed where stopped."""
-
-from condrisk.scoring._dask import score_dask
-from condrisk.scoring._file import score_file
-from condrisk.scoring._summary import ScoreSummary
-
-__all__ = ["ScoreSummary", "score_dask", "score_file"]

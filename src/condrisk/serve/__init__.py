@@ -1,6 +1,0 @@
-"""A model behind HTTP: decisions for rows as they come, and a page to look at."""
-
-from condrisk.serve._app import create_app
-from condrisk.serve._server import listen, run
-
-__all__ = ["create_app", "listen", "run"]

@@ -1,0 +1,211 @@
+"""The steps of training: one after another, on a GPU replayed from a CUDA graph."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+
+import torch
+from condrisk.torch._forward import features_of
+from condrisk.torch._images import Look, blank_out, crop_and_flip, crop_reach, show
+from condrisk.torch._recipe import Recipe
+from torch import Tensor
+
+Objective = Callable[[Tensor, Tensor], Tensor]
+
+# Runs before the capture, in which libraries choose algorithms and the optimiser makes its state.
+WARM_UP_RUNS = 3
+# Fewer steps than this do not repay the capture.
+FEWEST_STEPS = 20
+
+
+class TrainingRows(NamedTuple):
+    """Images, shape (n, height, width, channels), with targets and weights, on the device."""
+
+    pixels: Tensor
+    targets: Tensor
+    weights: Tensor
+
+
+class Replayed:
+    """A function without arguments that runs on the device alone, and many times.
+
+    On a GPU the first runs are plain ones on a side stream, as CUDA graphs want it; then one run
+    is captured, and from there on the host only asks for the whole of it again. All runs do their
+    work: what is captured is not executed by that, so nothing has to be undone.
+
+    Parameters
+    ----------
+    function : callable
+        It reads and writes tensors that stay where they are, and never asks for a value.
+    device : torch.device
+        Where it runs.
+    n_runs : int
+        How often it will run at most.
+    """
+
+    def __init__(self, function: Callable[[], None], device: torch.device, n_runs: int) -> None:
+        self._function = function
+        self._graph: Any = None
+        self._plain = device.type != "cuda" or n_runs < FEWEST_STEPS
+        self._n_runs = 0
+        self._side = None if self._plain else torch.cuda.Stream(device)
+
+    @property
+    def is_captured(self) -> bool:
+        """Whether runs are replays of a CUDA graph."""
+        return self._graph is not None
+
+    def __call__(self) -> None:
+        """Run it, or ask the GPU to."""
+        if self._graph is None and not self._plain and self._n_runs >= WARM_UP_RUNS:
+            self._capture()
+        if self._graph is not None:
+            self._graph.replay()
+        elif self._plain:
+            self._function()
+        else:
+            self._warm_up()
+
+    def _warm_up(self) -> None:
+        assert self._side is not None
+        self._side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self._side):
+            self._function()
+        torch.cuda.current_stream().wait_stream(self._side)
+        self._n_runs += 1
+
+    def _capture(self) -> None:
+        graph = torch.cuda.CUDAGraph()
+        try:
+            with torch.cuda.graph(graph):
+                self._function()
+        except RuntimeError as error:
+            self._plain = True
+            warnings.warn(
+                f"a training step could not be captured in a CUDA graph ({error}); training goes "
+                f"on step by step, which is slower.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        else:
+            self._graph = graph
+
+
+class Steps:
+    """The steps that train a network, with all that they read and write on the device.
+
+    Parameters
+    ----------
+    net : torch.nn.Module
+        The network, on the device. It is trained in place.
+    rows : TrainingRows
+        What to train on.
+    look : Look
+        How the network sees images.
+    objective : callable
+        The loss of each row, from outputs and targets.
+    recipe : Recipe
+        How to train.
+    """
+
+    def __init__(
+        self, net: Any, rows: TrainingRows, look: Look, objective: Objective, recipe: Recipe
+    ) -> None:
+        self.net, self.rows, self.look = net, rows, look
+        self.objective, self.recipe = objective, recipe
+        device = rows.pixels.device
+        n_rows = len(rows.pixels)
+        # All batches have one size, as a CUDA graph wants it; which rows are left over varies.
+        self.batch = min(recipe.batch_size, n_rows)
+        self.n_steps = n_rows // self.batch
+        self.averaged = None if recipe.ema is None else copy.deepcopy(net).eval()
+        self._live, self._average = _float_tensors(net), _float_tensors(self.averaged)
+        self._generator = torch.Generator(device).manual_seed(recipe.seed)
+        self._plan = torch.zeros(self.n_steps, 6, self.batch, dtype=torch.long, device=device)
+        self._controls = torch.zeros(self.n_steps, 2, device=device)
+        self._cursor = torch.zeros(1, dtype=torch.long, device=device)
+        self._total = torch.zeros((), device=device)
+        self._rate = torch.zeros((), device=device)
+        self._optimizer = torch.optim.AdamW(
+            net.parameters(),
+            lr=self._rate,
+            weight_decay=recipe.weight_decay,
+            fused=True,
+            capturable=device.type == "cuda",
+        )
+        self.run = Replayed(self._step, device, recipe.epochs * self.n_steps)
+
+    def epoch(self, controls: NDArray[Any]) -> float:
+        """Go through the rows once and return the mean loss; the host waits at the end only."""
+        self._plan.copy_(self._new_plan())
+        self._controls.copy_(torch.from_numpy(controls))
+        self._cursor.zero_()
+        self._total.zero_()
+        self.net.train()
+        for _ in range(self.n_steps):
+            self.run()
+        return float(self._total) / self.n_steps
+
+    def trained(self) -> Any:
+        """Return the network to judge and to keep: the average if there is one."""
+        return self.net.eval() if self.averaged is None else self.averaged
+
+    def close(self) -> None:
+        """Let go of the CUDA graph, and so of the device's memory, without waiting for gc."""
+        del self.run
+
+    def _new_plan(self) -> Tensor:
+        """Draw row, moves, flip and the middle of a blank for each place of an epoch's batches."""
+        device, generator = self._plan.device, self._generator
+        size = (self.n_steps * self.batch,)
+        order = torch.randperm(len(self.rows.pixels), generator=generator, device=device)
+        reach = crop_reach(self.rows.pixels) if self.recipe.crops else (0, 0)
+        down, right = (
+            torch.randint(-far, far + 1, size, generator=generator, device=device) for far in reach
+        )
+        flip = torch.randint(0, 1 + self.recipe.flips, size, generator=generator, device=device)
+        middle = [
+            torch.randint(0, length, size, generator=generator, device=device)
+            for length in self.rows.pixels.shape[1:3]
+        ]
+        plan = torch.stack([order[: size[0]], down, right, flip, *middle])
+        return plan.view(6, self.n_steps, self.batch).transpose(0, 1)
+
+    def _step(self) -> None:
+        picked, down, right, flip, *blank = self._plan.index_select(0, self._cursor)[0]
+        rate, share = self._controls.index_select(0, self._cursor)[0]
+        self._rate.copy_(rate)
+        pixels = crop_and_flip(self.rows.pixels, picked, down, right, flip)
+        if self.recipe.cutout:
+            down, right = blank
+            pixels = blank_out(pixels, down, right, self.recipe.cutout, self.look.mean)
+        outputs = self.net.head(features_of(self.net, show(pixels, self.look)))
+        losses = self.objective(outputs, self.rows.targets[picked])
+        loss = (losses * self.rows.weights[picked]).mean()
+        # Gradients that are None are written by backward, not added to: so a replay needs no zeros.
+        self._optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        self._optimizer.step()
+        if self.averaged is not None:
+            self._update_average(share)
+        self._total.add_(loss.detach())
+        self._cursor.add_(1)
+
+    @torch.no_grad()
+    def _update_average(self, share: Tensor) -> None:
+        difference = torch._foreach_sub(self._live, self._average)
+        torch._foreach_mul_(difference, share)
+        torch._foreach_add_(self._average, difference)
+
+
+def _float_tensors(net: Any) -> list[Tensor]:
+    """Return parameters and running statistics, which are the numbers that can be averaged."""
+    if net is None:
+        return []
+    tensors = (*net.parameters(), *net.buffers())
+    return [tensor.detach() for tensor in tensors if tensor.is_floating_point()]

@@ -1,0 +1,89 @@
+"""`condrisk export`, as somebody runs it who has a model file."""
+
+import json
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from condrisk.app.cli._export import export
+from condrisk.app.models import fit_table, save_model
+
+pytest.importorskip("onnxruntime", reason="the extra onnx is not installed")
+
+app = typer.Typer()
+app.command()(export)
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(part) for part in arguments], env={"COLUMNS": "200"})
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("export")
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=200)
+    frame = pl.DataFrame(
+        {"x": x, "kind": rng.choice(["a", "b"], 200), "y": x + rng.normal(size=200)}
+    )
+    frame.write_csv(folder / "rows.csv")
+    save_model(fit_table(frame, target="y", predictor="linear", cost=1.0), folder / "model.skops")
+    return folder
+
+
+def test_onnx_is_compared_and_written(place, tmp_path):
+    import onnxruntime
+
+    target = tmp_path / "model.onnx"
+    result = run(place / "model.skops", "-o", target, "--check", place / "rows.csv", "--json")
+    assert result.exit_code == 0, result.output
+    said = json.loads(result.stdout)
+    assert said["rows_compared"] == 200
+    assert said["largest_difference"] <= said["tolerance"] * 10
+    assert (said["inputs"], said["outputs"]) == (["x", "kind"], ["prediction", "risk", "defer"])
+    session = onnxruntime.InferenceSession(target, providers=["CPUExecutionProvider"])
+    rows = {"x": np.array([[0.5], [np.nan]]), "kind": np.array([["a"], [""]], dtype=object)}
+    risk, defer = session.run(["risk", "defer"], rows)
+    assert risk.shape == defer.shape == (2,)
+    assert defer.tolist() == (risk > 1.0).tolist()
+    assert [path.name for path in tmp_path.iterdir()] == ["model.onnx"]
+
+
+def test_in_words(place, tmp_path):
+    result = run(place / "model.skops", "-o", tmp_path / "model.onnx")
+    said = re.sub(r"\s+", " ", result.output)
+    assert "Compared with Python on 2,000 rows: the same, within 1e-09" in said
+    assert "inputs x, kind; outputs prediction, risk, defer" in said
+
+
+@pytest.mark.filterwarnings("ignore")  # MLflow and pandas, of each other
+def test_mlflow_is_what_a_folder_means(place, tmp_path):
+    pytest.importorskip("mlflow", reason="the extra mlflow is not installed")
+    result = run(place / "model.skops", "-o", tmp_path / "flow")
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "flow" / "MLmodel").exists()
+
+
+@pytest.mark.parametrize(
+    ("model", "output", "options", "message"),
+    [
+        ("none.skops", "a.onnx", [], "none.skops"),
+        ("rows.csv", "a.onnx", [], "rows.csv"),
+        ("model.skops", "a.onnx", ["--check", "none.csv"], "none.csv does not exist"),
+        ("model.skops", "no folder/a.onnx", [], "no folder"),
+        ("model.skops", ".", ["--format", "mlflow"], "is there already"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_exit_code_two(
+    place, tmp_path, model, output, options, message
+):
+    options = [place / part if part.endswith(".csv") else part for part in options]
+    result = run(place / model, "-o", tmp_path / output, *options)
+    assert result.exit_code == 2, result.output
+    assert message in re.sub(r"\s+", " ", result.output)
+    assert "Traceback" not in result.output
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,158 @@
+"""`condrisk fit`: what people see, what machines get, and what is refused."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from condrisk.app.cli._fit import fit
+from condrisk.app.models import load_model, read_manifest
+
+app = typer.Typer()
+app.command("fit")(fit)
+app.command("other")(lambda: None)  # with one command alone, Typer would take no name
+
+
+def table(n=200):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, n)
+    noise = np.where(x > 0, 1.0, 0.1)
+    return pl.DataFrame(
+        {
+            "x": x,
+            "group": rng.choice(["a", "b"], n),
+            "name": [f"row {k}" for k in range(n)],
+            "y": 2 * x + noise * rng.normal(size=n),
+        }
+    )
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table().write_csv("train.csv")
+    table().write_parquet("train.parquet")
+    table().write_ipc("train.arrow")
+    return tmp_path
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["fit", *map(str, arguments)])
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "arrow"])
+def test_it_fits_and_says_what_to_expect(folder, ending):
+    result = run(
+        f"train.{ending}", "--target", "y", "--cost", 0.3, "--predictor", "linear", "-o", "m.skops"
+    )
+    assert result.exit_code == 0, result.output
+    figures = read_manifest("m.skops")["evaluation"]
+    for part in (
+        f"train.{ending}: regression of y from 2 columns, loss squared_error",
+        "column 'name' is left out: it is text with 200 distinct values",
+        "always ask",
+        "never ask",
+        f"{figures['deferral_loss']['value']:.3g} [{figures['deferral_loss']['low']:.2g}, ",
+        f"{100 * figures['deferral_rate']['value']:.1f} % [",
+        "Measured on 40 rows that were held out; the model was then fitted on all rows",
+        "95% intervals, of losses by Student's t",
+        "condrisk score m.skops",
+    ):
+        assert part in result.stdout
+    model = load_model("m.skops")
+    assert model.manifest["rows"] == 200
+    assert model.decide(model.schema.check(table()).good).deferred.any()
+
+
+def test_the_same_table_in_three_formats_gives_the_same_model(folder):
+    risks = []
+    for ending in ("csv", "parquet", "arrow"):
+        run(f"train.{ending}", "--target", "y", "--cost", 0.3, "--predictor", "linear")
+        model = load_model("model.skops")
+        risks.append(model.decide(model.schema.check(table()).good).risk)
+    np.testing.assert_array_equal(risks[0], risks[1])
+    np.testing.assert_array_equal(risks[0], risks[2])
+
+
+def test_machines_get_one_object(folder):
+    result = run("train.csv", "--target", "y", "--budget", 0.1, "--predictor", "linear", "--json")
+    assert result.exit_code == 0
+    found = json.loads(result.stdout)
+    assert found["output"] == "model.skops"
+    assert found["notes"] == ["column 'name' is left out: it is text with 200 distinct values"]
+    manifest = read_manifest("model.skops")
+    assert {name: found[name] for name in manifest if name != "profile"} == {
+        name: value for name, value in manifest.items() if name != "profile"
+    }
+
+
+def test_a_predictor_that_lives_elsewhere_needs_only_its_column(folder):
+    table().with_columns(mine=2 * pl.col("x")).write_csv("mine.csv")
+    result = run(
+        "mine.csv", "--target", "y", "--cost", 0.3, "--predictions", "mine", "--predictor", "linear"
+    )
+    assert result.exit_code == 0, result.output
+    assert "the column 'mine'" in result.stdout
+    assert load_model("model.skops").prediction_column == "mine"
+
+
+def test_a_promise_is_printed(folder):
+    result = run(
+        *("train.csv", "--target", "group", "--risk-target", 0.9, "--predictor", "linear"),
+        *("--confidence", 0.8, "--no-refit", "--seed", 3),
+    )
+    assert result.exit_code == 0, result.output
+    assert "mean loss of accepted rows <= 0.9 with probability >= 0.8" in result.stdout
+    assert "the model is that of the other rows" in result.stdout
+    assert "95% intervals, of losses by betting" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nothing.csv", "--target", "y", "--cost", 1], "nothing.csv does not exist."),
+        (["train.csv", "--target", "z", "--cost", 1], "target 'z' is not a column"),
+        (["train.csv", "--target", "y"], "one of cost, budget and risk_target must be given"),
+        (["train.csv", "--target", "y", "--cost", -1], "cost is a price"),
+        (["train.csv", "--target", "y", "--cost", 1, "-o", "no/m.skops"], "does not exist."),
+        (["train.csv", "--target", "y", "--cost", 1, "-o", "."], "is a folder"),
+        (["train.csv", "--target", "y", "--cost", 1, "--predictor", "x:y"], "Say --trust"),
+        (["train.csv", "--target", "y", "--risk-target", 1], "cap must be given"),
+    ],
+)
+def test_wrong_input_ends_with_a_sentence_and_two(folder, arguments, message):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
+    assert "Traceback" not in result.output
+    assert not result.stdout
+    assert not list(folder.glob("*.skops"))
+
+
+def test_names_in_a_table_are_not_obeyed(folder):
+    """Markup and escape codes in the names of columns are shown, not followed."""
+    table().rename({"x": "[red]x\x1b[31m"}).write_csv("odd.csv")
+    result = run("odd.csv", "--target", "nope[/]", "--cost", 1)
+    assert result.exit_code == 2
+    assert "nope[/]" in result.stderr
+    assert "\x1b[31m" not in result.stderr
+
+
+def test_help_teaches_and_stays_quick():
+    """Asking for help imports no models."""
+    result = run("--help")
+    text = " ".join(result.stdout.replace("│", " ").split())
+    assert result.exit_code == 0
+    for word in ("price of asking", "--predictions", "--trust", "patients.csv --target outcome"):
+        assert word in text
+    code = (
+        "import sys; import condrisk.app.cli._fit, condrisk.app.cli._inspect;"
+        "print([m for m in ('skops', 'condrisk.app.models') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

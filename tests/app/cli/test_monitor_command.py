@@ -1,0 +1,126 @@
+"""`condrisk monitor`, as somebody runs it every week."""
+
+import json
+import re
+from datetime import date, timedelta
+
+import numpy as np
+import polars as pl
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from condrisk.app.cli._monitor import monitor
+from condrisk.app.models import fit_table, load_model, save_model
+from condrisk.app.monitor import monitor_table
+from condrisk.app.tables import read_table
+
+app = typer.Typer()
+app.command()(monitor)
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(part) for part in arguments], env={"COLUMNS": "200"})
+
+
+def make(n, seed, noise=1.0):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-1, 1, n)
+    y = 2 * x + noise * np.exp(x) * rng.normal(size=n)
+    days = [date(2026, 1, 1) + timedelta(days=k // 25) for k in range(n)]
+    return pl.DataFrame({"day": days, "x": x, "y": y})
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("monitor")
+    train = make(800, 0)
+    train.write_csv(folder / "train.csv")
+    model = fit_table(train.drop("day"), target="y", predictor="linear", cost=1.0)
+    save_model(model, folder / "model.skops")
+    make(1000, 1).write_csv(folder / "quiet.csv")
+    make(1000, 1).drop("y").write_parquet(folder / "unlabelled.parquet")
+    loud = pl.concat([make(500, 2), make(500, 3, noise=2.0)])
+    loud.with_columns(day=make(1000, 0)["day"]).write_csv(folder / "loud.csv")
+    (folder / "empty.csv").write_text("x,y\n")
+    (folder / "other.csv").write_text("a,b\n1,2\n")
+    return folder
+
+
+def test_table_json_and_picture_agree_with_python(place, tmp_path):
+    result = run(
+        *(place / "model.skops", place / "loud.csv", "--every", "1w", "--time", "day"),
+        *("-o", tmp_path / "out"),
+    )
+    assert result.exit_code == 0, result.output
+    model = load_model(place / "model.skops")
+    found = monitor_table(model, read_table(place / "loud.csv"), every="1w", time="day")
+    kept = json.loads((tmp_path / "out" / "monitoring.json").read_text())
+    assert [c["name"] for c in kept["chunks"]] == [c.name for c in found.chunks]
+    for now, then in zip(kept["chunks"], found.chunks, strict=True):
+        assert now["realised"] == pytest.approx(then.realised)
+        assert now["expected"]["mean"] == pytest.approx(then.expected.mean)
+    said = re.sub(r"\s+", " ", result.output)
+    for chunk in found.chunks:
+        assert f"{chunk.name} │ {chunk.rows} │ {chunk.expected.mean:.4g}" in said
+    assert found.alarm is not None
+    assert f"Alarm since {found.alarm}: losses are larger than the risks say" in said
+    assert (tmp_path / "out" / "monitoring.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_json_for_machines_is_all_there_is_on_stdout(place, tmp_path):
+    result = run(place / "model.skops", place / "quiet.csv", "-o", tmp_path, "--json")
+    assert result.exit_code == 0, result.output
+    said = json.loads(result.stdout)
+    assert said["alarm"] is None
+    assert [chunk["rows"] for chunk in said["chunks"]] == [1000]
+    assert said["written"] == [str(tmp_path / f"monitoring.{end}") for end in ("json", "png")]
+
+
+def test_an_alarm_can_be_an_exit_code(place, tmp_path):
+    options = ("--rows", 250, "-o", tmp_path, "--fail-on-alarm")
+    assert run(place / "model.skops", place / "quiet.csv", *options).exit_code == 0
+    assert run(place / "model.skops", place / "loud.csv", *options).exit_code == 1
+
+
+def test_without_labels_it_says_what_to_expect(place, tmp_path):
+    result = run(place / "model.skops", place / "unlabelled.parquet", "-o", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "No labels, no alarm" in result.output
+
+
+def test_a_reference_is_a_table_too(place, tmp_path):
+    options = ("--reference", place / "train.csv", "-o", tmp_path, "--json")
+    result = run(place / "model.skops", place / "quiet.csv", *options)
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["chunks"][0]["outside"] < 0.05
+
+
+def test_without_matplotlib_there_is_no_picture_but_all_else(place, tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
+    result = run(place / "model.skops", place / "quiet.csv", "-o", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "condrisk[plots]" in result.output
+    assert [path.name for path in tmp_path.iterdir()] == ["monitoring.json"]
+
+
+@pytest.mark.parametrize(
+    ("model", "table", "options", "message"),
+    [
+        ("none.skops", "quiet.csv", [], "none.skops"),
+        ("model.skops", "none.csv", [], "none.csv does not exist"),
+        ("model.skops", "empty.csv", [], "no row that the model can use"),
+        ("model.skops", "other.csv", [], "no column 'x', which the model needs"),
+        ("model.skops", "quiet.csv", ["--every", "1w"], "every and time belong together"),
+        ("model.skops", "quiet.csv", ["--every", "soon", "--time", "day"], "every must be a time"),
+        ("model.skops", "quiet.csv", ["--confidence", "1"], "strictly between 0 and 1"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_exit_code_two(
+    place, tmp_path, model, table, options, message
+):
+    result = run(place / model, place / table, *options, "-o", tmp_path / "out")
+    assert result.exit_code == 2, result.output
+    assert message in re.sub(r"\s+", " ", result.output)
+    assert "Traceback" not in result.output
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,160 @@
+"""`condrisk quickstart`, run as a newcomer would."""
+
+import contextlib
+import io
+import json
+import re
+import runpy
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from condrisk.app.cli import app
+from condrisk.app.cli._table import TableError, read_table
+from condrisk.metrics import deferral_loss, risk_error
+
+run = CliRunner().invoke
+ROOT = Path(__file__).parents[2]
+
+# A progress bar asks for the terminal's width and matplotlib for a cache folder; neither is ours.
+FIGURES = {"cost_curve.png", "risk_calibration.png", "risk_coverage.png", "risk_profile.png"}
+
+
+def quickstart(*arguments):
+    return run(app, ["quickstart", *map(str, arguments)], env={"COLUMNS": "100"})
+
+
+@pytest.fixture
+def patients(tmp_path):
+    """A table as people have them: a number for a name, text, gaps, and classes as words."""
+    rng = np.random.default_rng(0)
+    n = 240
+    age, ward = rng.integers(20, 90, n), rng.choice(["north", "south"], n)
+    ill = rng.random(n) < 1 / (1 + np.exp(-(age - 55) / 8 - (ward == "north")))
+    outcomes = np.where(ill, "ill", "well")
+    table = pl.DataFrame(
+        {
+            "name": [f"patient {i}" for i in range(n)],
+            "age": [None if i % 17 == 0 else int(a) for i, a in enumerate(age)],
+            "ward": ward,
+            "smokes": rng.random(n) < 0.3,
+            "outcome": [None if i % 60 == 1 else outcome for i, outcome in enumerate(outcomes)],
+            "days": rng.gamma(2.0, 3.0 + ill * 4.0, n),
+        }
+    )
+    table.write_csv(tmp_path / "patients.csv")
+    return tmp_path / "patients.csv"
+
+
+def test_the_embedded_set_gives_tables_figures_results_and_code(tmp_path):
+    result = quickstart("--dataset", "energy", "--output", tmp_path)
+    assert result.exit_code == 0, result.output
+    for word in ("always ask", "never ask", "oracle", "accepted", "L¹", "L²", "The same in Python"):
+        assert word in result.output
+    assert {path.name for path in tmp_path.iterdir()} == FIGURES | {"results.json", "quickstart.py"}
+    record = json.loads((tmp_path / "results.json").read_text())
+    assert record["task"] == "regression"
+    for row in record["deferral"]:
+        assert row["oracle"] <= row["RegressionRisk_loss"] + 1e-12
+        assert row["always_defer"] == row["cost"]
+        assert 0 <= row["RegressionRisk_coverage"] <= 1
+
+
+@pytest.mark.parametrize("target", ["outcome", "days"])
+def test_the_printed_python_gives_the_printed_numbers(patients, tmp_path, target):
+    folder = tmp_path / "out"
+    arguments = ("--data", patients, "--target", target, "--cost", 0.3, "--output", folder)
+    result = quickstart(*arguments)
+    assert result.exit_code == 0, result.output
+    record = json.loads((folder / "results.json").read_text())
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        made = runpy.run_path(str(folder / "quickstart.py"))
+    name = "PlugInRisk" if target == "outcome" else "RegressionRisk"
+    expected = record["deferral"][0][f"{name}_loss"]
+    assert -made["model"].score(made["X_test"], made["y_test"]) == pytest.approx(expected)
+    assert float(said.getvalue().split()[-1]) == pytest.approx(expected)
+    loss = made["model"].loss_values(made["X_test"], made["y_test"])
+    risk = made["model"].predict_risk(made["X_test"])
+    assert deferral_loss(loss, risk, 0.3) == pytest.approx(expected)
+    errors = {row["estimate"]: row for row in record["risk"]}
+    assert errors[name]["L1"] == pytest.approx(risk_error(loss, risk, norm=1))
+    assert errors[name]["L2"] == pytest.approx(risk_error(loss, risk, norm=2))
+
+
+def test_the_record_in_the_repository_is_what_the_command_gives(tmp_path):
+    """The README shows it. Loosely, since versions and machines differ in how they round."""
+    assert quickstart("--output", tmp_path).exit_code == 0
+    fresh = json.loads((tmp_path / "results.json").read_text())
+    kept = json.loads((ROOT / "results" / "quickstart.json").read_text())
+    for part in ("deferral", "risk"):
+        for now, then in zip(fresh[part], kept[part], strict=True):
+            assert now.keys() == then.keys()
+            for key, value in then.items():
+                assert now[key] == (value if isinstance(value, str) else pytest.approx(value, 0.05))
+
+
+def test_a_users_table_is_told_apart_and_nothing_is_dropped_in_silence(patients, tmp_path):
+    result = quickstart("--data", patients, "--target", "outcome", "--output", tmp_path / "out")
+    said = re.sub(r"\s+", " ", result.output)
+    assert "classification of outcome" in said
+    assert "column 'name' is left out: it is text with 236 distinct values" in said
+    assert "4 rows are left out: they have no target" in said
+    assert "PlugInRisk" in said
+    assert "RegressionRisk" in said
+
+
+def test_the_task_is_told_from_the_target_unless_said(patients):
+    assert read_table(patients, "outcome", None).task == "classification"
+    assert read_table(patients, "smokes", None).task == "classification"
+    assert read_table(patients, "days", None).task == "regression"
+    assert read_table(patients, "age", None).task == "regression"
+    with pytest.raises(TableError, match="--task regression needs numbers"):
+        read_table(patients, "outcome", "regression")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--data", "missing.csv", "--target", "y"], "missing.csv does not exist"),
+        (["--data", "PATIENTS"], "--data needs --target"),
+        (["--data", "PATIENTS", "--target", "death"], "--target 'death' is not a column"),
+        (["--data", "EMPTY", "--target", "a"], "could not be read as CSV"),
+        (["--data", "SHORT", "--target", "a"], "at least 50 are needed"),
+        (["--dataset", "iris"], "iris"),
+        (["--loss", "log_loss"], "loss 'log_loss' is for classification"),
+        (["--loss", "mse"], "loss must be one of"),
+        (["--cost", "-1"], "--cost is a price"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_exit_code_two(arguments, message, patients, tmp_path):
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "short.csv").write_text("a,b\n1,2\n3,4\n")
+    places = {
+        "PATIENTS": patients,
+        "EMPTY": tmp_path / "empty.csv",
+        "SHORT": tmp_path / "short.csv",
+    }
+    arguments = [places.get(argument, argument) for argument in arguments]
+    result = quickstart(*arguments, "--output", tmp_path / "out")
+    assert result.exit_code == 2
+    assert message in re.sub(r"\s+", " ", result.output)
+    assert "Traceback" not in result.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_matplotlib_there_are_no_figures_but_all_else(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
+    result = quickstart("--dataset", "forest", "--output", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "condrisk[plots]" in result.output
+    assert {path.name for path in tmp_path.iterdir()} == {"results.json", "quickstart.py"}
+
+
+def test_help_and_version():
+    assert "quickstart" in run(app, ["--help"]).output
+    assert "--target" in run(app, ["quickstart", "--help"], env={"COLUMNS": "100"}).output
+    assert run(app, ["--version"]).output.startswith("condrisk ")

@@ -1,0 +1,96 @@
+"""Model files that must not be loaded, and what keeps them from it."""
+
+import os
+from functools import partial
+
+import numpy as np
+import polars as pl
+import pytest
+from hostile_models import CASES, pack, unpack
+from sklearn.ensemble import RandomForestRegressor
+
+from condrisk.app.models import (
+    ModelFileError,
+    _archive,
+    _predictors,
+    fit_table,
+    load_model,
+    save_model,
+)
+
+
+def table(n=120):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, n)
+    colour = rng.choice(["red", "green", "blue"], n)
+    y = x + np.where(colour == "red", 1.0, 0.1) * rng.normal(size=n)
+    return pl.DataFrame({"x": x, "z": rng.normal(size=n), "colour": colour, "y": y})
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    """Model files by the predictor in them."""
+    files = {}
+    with pytest.MonkeyPatch.context() as patch:
+        few = partial(RandomForestRegressor, n_estimators=5)  # a hundred would only take time
+        patch.setattr(_predictors, "RandomForestRegressor", few)
+        for predictor in ("linear", "forest", "boosting"):
+            path = tmp_path_factory.mktemp("sound") / "model.skops"
+            model = fit_table(table(), target="y", cost=0.5, predictor=predictor, refit=False)
+            save_model(model, path)
+            load_model(path)
+            files[predictor] = path.read_bytes()
+    return files
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_each_hostile_file_is_refused_in_one_sentence(case, sound, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "model.skops"
+    path.write_bytes(case.change(sound[case.predictor]))
+    with pytest.raises(ModelFileError, match=case.refused) as caught:
+        load_model(path)
+    sentence = str(caught.value)
+    assert sentence.startswith(str(path))
+    assert sentence.endswith(".")
+    assert "\n" not in sentence
+    assert [p.name for p in tmp_path.rglob("*")] == ["model.skops"]  # nothing written or executed
+
+
+def test_names_and_sentences_are_there_for_each_case():
+    assert len({case.name for case in CASES}) == len(CASES) >= 30
+    assert all(case.what.endswith(".") and case.outcome.endswith(".") for case in CASES)
+
+
+def test_taking_apart_and_packing_changes_nothing(sound, tmp_path):
+    """Otherwise the cases would be refused for the way in which they were made."""
+    for name, data in sound.items():
+        path = tmp_path / f"{name}.skops"
+        path.write_bytes(pack(unpack(data)))
+        assert load_model(path).task == "regression"
+
+
+def test_a_file_with_too_many_members_is_refused(sound, tmp_path, monkeypatch):
+    path = tmp_path / "model.skops"
+    path.write_bytes(sound["linear"])
+    monkeypatch.setattr(_archive, "MOST_MEMBERS", 5)
+    with pytest.raises(ModelFileError, match="members, more than any model"):
+        load_model(path)
+
+
+def test_a_file_that_is_too_large_is_not_read(sound, tmp_path, monkeypatch):
+    path = tmp_path / "model.skops"
+    path.write_bytes(sound["linear"])
+    monkeypatch.setattr(_archive, "MOST_FILE_BYTES", 100)
+    with pytest.raises(ModelFileError, match="no model has"):
+        load_model(path)
+
+
+def test_what_is_no_file_is_refused(tmp_path):
+    with pytest.raises(ModelFileError, match=r"nothing\.skops does not exist\.$"):
+        load_model(tmp_path / "nothing.skops")
+    with pytest.raises(ModelFileError, match=r"is not a file\.$"):
+        load_model(tmp_path)
+    os.mkfifo(tmp_path / "pipe.skops")  # reading it would wait for ever
+    with pytest.raises(ModelFileError, match=r"is not a file\.$"):
+        load_model(tmp_path / "pipe.skops")

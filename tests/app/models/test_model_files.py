@@ -1,0 +1,154 @@
+"""Model files: what goes in comes out, and nothing else goes in."""
+
+import json
+from zipfile import ZipFile
+
+import numpy as np
+import polars as pl
+import pytest
+from skops import io as skops_io
+from test_fit_table import classes, table
+
+from condrisk.app.models import ModelFileError, fit_table, load_model, read_manifest, save_model
+from condrisk.app.models._allowed import ALLOWED
+from condrisk.risk import _risk_committee, _stack_members
+
+
+@pytest.fixture
+def few_trees(monkeypatch):
+    """Make AutoRisk of few trees: as many kinds of parts, in less time."""
+    monkeypatch.setattr(_risk_committee, "N_TREES", 3)
+    for name in ("ExtraTreesRegressor", "ExtraTreesClassifier"):
+        kind = getattr(_stack_members, name)
+        monkeypatch.setattr(_stack_members, name, lambda n, _kind=kind, **rest: _kind(3, **rest))
+    for name in ("HistGradientBoostingRegressor", "HistGradientBoostingClassifier"):
+        kind = getattr(_stack_members, name)
+        few = lambda _kind=kind, **rest: _kind(**rest | {"max_iter": 3})  # noqa: E731
+        monkeypatch.setattr(_stack_members, name, few)
+
+
+@pytest.mark.parametrize(
+    ("make", "choices"),
+    [
+        (table, {"cost": 0.3}),
+        (classes, {"cost": 0.3, "loss": "log_loss"}),
+        (classes, {"cost": 0.3, "loss": "brier", "predictor": "linear"}),
+        (table, {"cost": 0.3, "loss": "absolute_error", "predictor": "linear"}),
+        (table, {"budget": 0.2, "predictor": "linear"}),
+        (classes, {"risk_target": 0.2, "predictor": "linear"}),
+        (table, {"cost": 0.3, "predictor": "auto"}),
+        (classes, {"cost": 0.3, "predictor": "auto"}),
+    ],
+)
+def test_a_loaded_model_decides_as_the_saved_one(make, choices, tmp_path, few_trees):
+    frame = make(100)
+    model = fit_table(frame, target="y", **choices, refit=False)
+    path = tmp_path / "model.skops"
+    save_model(model, path)
+    again = load_model(path)
+    good = model.schema.check(make(50, seed=1)).good
+    ours, theirs = model.decide(good), again.decide(good)
+    np.testing.assert_array_equal(ours.risk, theirs.risk)
+    np.testing.assert_array_equal(ours.prediction, theirs.prediction)
+    np.testing.assert_array_equal(ours.deferred, theirs.deferred)
+    assert again.manifest == model.manifest == read_manifest(path)
+    assert again.schema == model.schema
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fit_table(table(), target="y", cost=0.3, refit=False)
+
+
+def test_rows_stay_out_of_the_file(model, tmp_path):
+    path = tmp_path / "model.skops"
+    save_model(model, path)
+    with ZipFile(path) as file:
+        arrays = [np.load(file.open(name)) for name in file.namelist() if name.endswith(".npy")]
+        text = file.read("schema.json").decode()
+    assert not any(n in array.shape for array in arrays for n in (len(table()), 240))
+    assert not any(name in text for name in ("oof_risk_", "oof_loss_", "_calibration_rows"))
+    assert hasattr(model.model.risk_, "oof_risk_")  # it was there to be left out
+    assert not hasattr(load_model(path).model.risk_, "oof_risk_")
+    xs = set(table()["x"].drop_nulls().to_list())
+    assert not xs & {model.manifest["example"]["x"]}
+
+
+def test_plain_skops_can_read_the_file_too(model, tmp_path):
+    path = tmp_path / "model.skops"
+    save_model(model, path)
+    types = skops_io.get_untrusted_types(file=path)
+    assert set(types) <= frozenset().union(*ALLOWED.values())
+    X = model.encode(model.schema.check(table(20, seed=2)).good)
+    loaded = skops_io.load(path, trusted=types)
+    np.testing.assert_array_equal(loaded.predict_risk(X), model.model.predict_risk(X))
+
+
+def test_the_manifest_is_read_without_the_rest(model, tmp_path):
+    path = tmp_path / "model.skops"
+    save_model(model, path)
+    with ZipFile(path) as file:
+        manifest = file.read("manifest.json")
+    with ZipFile(path, "w") as file:
+        file.writestr("manifest.json", manifest)
+        file.writestr("schema.json", b"not even JSON")
+    assert read_manifest(path) == json.loads(manifest)
+    with pytest.raises(ModelFileError, match=r"schema\.json is not JSON"):
+        load_model(path)
+
+
+def test_a_write_that_fails_leaves_the_old_file(model, tmp_path, monkeypatch):
+    path = tmp_path / "model.skops"
+    save_model(model, path)
+    before = path.read_bytes()
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(ModelFileError, match=r"cannot be written: No space left on device\.$"):
+        save_model(model, path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["model.skops"]
+
+
+def test_a_model_with_something_else_in_it_is_not_written(tmp_path):
+    from condrisk.losses import make_loss
+
+    def asymmetric(y_true, y_pred):
+        return np.maximum(y_true - y_pred, 0.0)
+
+    model = fit_table(
+        table(),
+        target="y",
+        task="regression",
+        cost=0.3,
+        loss=make_loss(asymmetric),
+        predictor="linear",
+    )
+    with pytest.raises(ModelFileError, match=r"CustomLoss', which is not on the list"):
+        save_model(model, tmp_path / "model.skops")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("versions", [{}, {"scikit-learn": "1.2.99"}])
+def test_a_manifest_of_another_scikit_learn_can_be_read_but_not_loaded(model, tmp_path, versions):
+    path = tmp_path / "model.skops"
+    save_model(model, path)
+    with ZipFile(path) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    members["manifest.json"] = json.dumps(model.manifest | {"versions": versions}).encode()
+    with ZipFile(path, "w") as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+    assert read_manifest(path)["versions"] == versions
+    with pytest.raises(ModelFileError, match="was fitted with scikit-learn"):
+        load_model(path)
+
+
+def test_new_rows_may_come_as_text_or_as_they_were(model):
+    frame = table(30, seed=5)
+    ours = model.decide(model.schema.check(frame).good)
+    as_text = pl.read_csv(frame.write_csv().encode(), infer_schema=False)
+    theirs = model.decide(model.schema.check(as_text).good)
+    np.testing.assert_array_equal(ours.risk, theirs.risk)

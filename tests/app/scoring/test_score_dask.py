@@ -1,0 +1,155 @@
+"""The same scores from a Dask cluster, also when one of its workers dies."""
+
+import os
+import signal
+
+import pandas as pd
+import polars as pl
+import pytest
+from scoring_rows import class_model, expected, make_rows, number_model
+
+from condrisk import _cluster
+from condrisk._cluster import connect
+from condrisk.app.scoring import score_dask, score_file
+from condrisk.app.tables import SchemaError, TableError
+
+dd = pytest.importorskip("dask.dataframe", reason="needs condrisk[dask]")
+distributed = pytest.importorskip("distributed", reason="needs condrisk[dask]")
+
+ROWS = make_rows(2000).with_columns(note=None)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two workers, each a process with one thread."""
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"
+    ) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("dask")
+    ROWS.write_parquet(folder / "rows.parquet")
+    lines = ROWS.write_csv().splitlines()
+    lines[700] = "bad"
+    lines[1500] = lines[1500].replace(",", ",huge", 1)
+    (folder / "rows.csv").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+@pytest.mark.parametrize("given", ["csv", "parquet"])
+def test_a_cluster_gives_the_same_bytes(cluster, files, given):
+    outputs = [files / f"{who}-{given}.csv" for who in ("local", "dask")]
+    options = {"batch_rows": 150}
+    source = files / f"rows.{given}"
+    local = score_file(number_model(), source, outputs[0], **options)
+    there = score_file(
+        number_model(),
+        source,
+        outputs[1],
+        engine="dask",
+        scheduler=cluster.scheduler_address,
+        **options,
+    )
+    assert outputs[0].read_bytes() == outputs[1].read_bytes()
+    assert (there.rows, there.rejected) == (local.rows, local.rejected)
+    if given == "csv":
+        assert there.rejected == 2
+        assert local.rejects.read_bytes() == there.rejects.read_bytes()
+
+
+def test_a_worker_killed_in_the_middle_costs_no_row(cluster, files):
+    address = cluster.scheduler_address
+    with connect(address) as client:
+        victims = list(client.run(os.getpid).values())
+    score_file(number_model(), files / "rows.csv", files / "whole.csv", batch_rows=20)
+    killed = []
+
+    def kill(rows, share):
+        if rows >= 600 and not killed:
+            os.kill(victims[0], signal.SIGKILL)
+            killed.append(victims[0])
+
+    score_file(
+        number_model(),
+        files / "rows.csv",
+        files / "survived.csv",
+        batch_rows=20,
+        engine="dask",
+        scheduler=address,
+        tell=kill,
+    )
+    assert killed
+    assert (files / "whole.csv").read_bytes() == (files / "survived.csv").read_bytes()
+    rejects = [files / f"{stem}.rejects.csv" for stem in ("whole", "survived")]
+    assert rejects[0].read_bytes() == rejects[1].read_bytes()
+
+
+def test_a_cluster_is_started_where_none_is_given(files):
+    score_file(number_model(), files / "rows.csv", files / "one.csv", batch_rows=500)
+    score_file(
+        number_model(),
+        files / "rows.csv",
+        files / "started.csv",
+        batch_rows=500,
+        engine="dask",
+        workers=1,
+    )
+    assert (files / "one.csv").read_bytes() == (files / "started.csv").read_bytes()
+
+
+def test_a_scheduler_that_is_not_there(files, monkeypatch):
+    monkeypatch.setattr(_cluster, "_PATIENCE", 1.0)
+    for address in ("nowhere", "tcp://127.0.0.1:1"):
+        with pytest.raises(ValueError, match="scheduler must be the address"):
+            score_file(
+                number_model(),
+                files / "rows.csv",
+                files / "none.csv",
+                engine="dask",
+                scheduler=address,
+            )
+    assert not (files / "none.csv").exists()
+
+
+@pytest.mark.parametrize("make", [number_model, class_model])
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_a_dask_frame_is_scored_partition_by_partition(make, partitions):
+    rows = ROWS[:100].drop("note")
+    frame = rows.to_pandas().set_index(pd.Index(range(500, 600), name="who"))
+    given = dd.from_pandas(frame, npartitions=partitions)
+    scored = score_dask(make(), given)
+    assert scored.npartitions == given.npartitions
+    found = scored.compute(scheduler="sync")
+    assert dict(found.dtypes) == dict(scored.dtypes)
+    assert list(found.index) == list(range(500, 600))
+    pd.testing.assert_frame_equal(found[frame.columns], given.compute(scheduler="sync"))
+    wanted = expected(make(), rows)
+    assert found["risk"].tolist() == pytest.approx(wanted["risk"].to_list())
+    assert found["defer"].tolist() == wanted["defer"].to_list()
+    assert found["prediction"].tolist() == pytest.approx(wanted["prediction"].to_list())
+    assert found["reason"].isna().all()
+
+
+def test_bad_rows_of_a_dask_frame_stay_and_say_why():
+    rows = ROWS[:4].drop("note").with_columns(size=pl.Series(["1", "wide", None, "2"]))
+    frame = dd.from_pandas(rows.to_pandas(), npartitions=2)
+    found = score_dask(class_model(), frame, prefix="m_").compute(scheduler="sync")
+    assert list(found.columns[-4:]) == ["m_prediction", "m_risk", "m_defer", "m_reason"]
+    assert found["m_reason"].notna().tolist() == [False, True, False, False]
+    assert "'wide'" in found["m_reason"].iloc[1]
+    assert found["m_risk"].isna().tolist() == [False, True, False, False]
+    assert found["m_prediction"].isna().tolist() == [False, True, False, False]
+    assert found["m_defer"].iloc[1]
+    assert found["m_defer"].dtype == bool
+
+
+def test_names_are_checked_before_anything_is_computed():
+    frame = dd.from_pandas(ROWS[:4].drop("city").to_pandas(), npartitions=1)
+    with pytest.raises(SchemaError, match="no column 'city'"):
+        score_dask(number_model(), frame)
+    frame = dd.from_pandas(ROWS[:4].with_columns(defer=1).to_pandas(), npartitions=1)
+    with pytest.raises(TableError, match="'defer' already"):
+        score_dask(number_model(), frame)

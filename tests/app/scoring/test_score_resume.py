@@ -1,0 +1,226 @@
+"""Stopped at any moment, the same call goes on, and the output is the same to the byte."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pyarrow as pa
+import pytest
+from joblib import cpu_count
+from scoring_rows import make_rows, number_model
+
+from condrisk.app.models import load_model, save_model
+from condrisk.app.scoring import _engines, score_file
+from condrisk.app.tables import TableError
+
+# It kills itself as the system would: no clean-up of any kind is run.
+KILLED = """
+import os, signal, sys
+from condrisk.app.scoring import score_file
+from condrisk.app.scoring._output import Receipt
+
+def kill(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+model, source, output, when = sys.argv[1:]
+if when == "before the receipt":
+    Receipt.write = kill
+told = lambda rows, share: kill() if when == str(rows) else None
+score_file(model, source, output, batch_rows=20, tell=told)
+"""
+
+
+@pytest.fixture
+def files(tmp_path):
+    make_rows(190).with_columns(note=None).write_csv(tmp_path / "rows.csv")
+    with open(tmp_path / "rows.csv", "a") as file:
+        file.write("bad\n")
+    save_model(number_model(), tmp_path / "model.skops")
+    return tmp_path
+
+
+def score(folder, output="scored.csv", **options):
+    options = {"batch_rows": 20} | options
+    return score_file(folder / "model.skops", folder / "rows.csv", folder / output, **options)
+
+
+def stop_after(n_batches):
+    def tell(rows, share):
+        if rows >= 20 * n_batches:
+            raise KeyboardInterrupt
+
+    return tell
+
+
+def stopped(folder, n_batches=4, **options):
+    with pytest.raises(KeyboardInterrupt):
+        score(folder, tell=stop_after(n_batches), **options)
+
+
+@pytest.fixture
+def batches_scored(monkeypatch):
+    """Count the batches that a model was asked about."""
+    counts = []
+    original = _engines.score_table
+
+    def counting(*args, **kwargs):
+        counts.append(1)
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(_engines, "score_table", counting)
+    return counts
+
+
+def names(folder):
+    return {path.name for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("when", ["60", "before the receipt"])
+def test_killed_and_called_again(files, batches_scored, when):
+    score(files, "whole.csv")
+    paths = [str(files / name) for name in ("model.skops", "rows.csv", "scored.csv")]
+    done = subprocess.run([sys.executable, "-c", KILLED, *paths, when], check=False)
+    assert done.returncode == -signal.SIGKILL
+    if when == "60":
+        assert not (files / "scored.csv").exists()
+        assert not (files / "scored.rejects.csv").exists()
+    assert (files / "scored.csv.parts" / "journal.json").exists()
+    batches_scored.clear()
+    summary = score(files)
+    assert summary.resumed >= 3
+    assert len(batches_scored) == summary.batches - summary.resumed
+    for kind in ("", ".rejects"):
+        whole, again = (files / f"{stem}{kind}.csv" for stem in ("whole", "scored"))
+        assert whole.read_bytes() == again.read_bytes()
+    left = {"rows.csv", "model.skops"}
+    for stem in ("whole", "scored"):
+        left |= {f"{stem}.csv", f"{stem}.csv.json", f"{stem}.rejects.csv"}
+    assert names(files) == left
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "arrow"])
+def test_stopped_again_and_again(files, ending, batches_scored):
+    score(files, f"whole.{ending}")
+    batches_scored.clear()
+    for n_batches in (1, 2, 5):
+        stopped(files, n_batches, output=f"scored.{ending}")
+        assert not (files / f"scored.{ending}").exists()
+    summary = score(files, f"scored.{ending}")
+    assert summary.resumed >= 5
+    # What was under way when it was stopped may be scored twice, what was told never.
+    assert len(batches_scored) <= summary.batches + 3 * 2 * cpu_count()
+    whole, again = files / f"whole.{ending}", files / f"scored.{ending}"
+    assert whole.read_bytes() == again.read_bytes()
+    assert summary.mean_risk == pytest.approx(score(files, f"whole.{ending}").mean_risk)
+
+
+def test_a_part_that_is_torn_is_scored_again(files, batches_scored):
+    score(files, "whole.csv")
+    stopped(files)
+    parts = sorted((files / "scored.csv.parts").glob("batch-*.arrow"))
+    parts[0].write_bytes(parts[0].read_bytes()[:100])
+    parts[1].write_bytes(b"")
+    batches_scored.clear()
+    summary = score(files)
+    assert summary.resumed == len(parts) - 2
+    assert (files / "whole.csv").read_bytes() == (files / "scored.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("input", "the input was another, or has changed"),
+        ("model", "the model was another"),
+        ("cost", "the price was another"),
+        ("batch_rows", "the batches had another size"),
+    ],
+)
+def test_another_run_does_not_go_on_with_these_scores(files, change, message):
+    stopped(files)
+    options = {"cost": {"cost": 0.1}, "batch_rows": {"batch_rows": 30}}.get(change, {})
+    if change == "input":
+        with open(files / "rows.csv", "r+") as file:
+            file.seek(os.path.getsize(files / "rows.csv") // 2)
+            file.write("7")
+    if change == "model":
+        save_model(number_model("boosting"), files / "model.skops")
+    with pytest.raises(TableError, match=message):
+        score(files, **options)
+    assert score(files, overwrite=True, **options).resumed == 0
+    assert not (files / "scored.csv.parts").exists()
+
+
+def test_to_overwrite_is_no_reason_to_begin_again(files, batches_scored):
+    (files / "scored.csv").write_text("old")
+    stopped(files, overwrite=True)
+    assert (files / "scored.csv").read_text() == "old"
+    assert score(files, overwrite=True).resumed >= 4
+
+
+def test_what_is_finished_is_not_scored_again(files, batches_scored):
+    first = score(files)
+    before = {path: path.stat().st_mtime_ns for path in files.iterdir()}
+    batches_scored.clear()
+    again = score(files)
+    assert not batches_scored
+    assert again.finished_before
+    assert (again.rows, again.rejected, again.mean_risk) == (191, 1, first.mean_risk)
+    assert {path: path.stat().st_mtime_ns for path in files.iterdir()} == before
+    assert not score(files, overwrite=True).finished_before
+    assert batches_scored
+
+
+def test_a_finished_output_of_something_else_stays(files):
+    (files / "scored.csv").write_text("mine")
+    with pytest.raises(TableError, match="is there already, and nothing tells"):
+        score(files)
+    assert (files / "scored.csv").read_text() == "mine"
+    score(files, overwrite=True)
+    for options, message in (
+        ({"cost": 0.1}, "the price was another"),
+        ({"prefix": "p_"}, "the new columns had other names"),
+    ):
+        with pytest.raises(TableError, match=message):
+            score(files, **options)
+    (files / "scored.csv").write_text("mine")
+    with pytest.raises(TableError, match="it was changed since"):
+        score(files)
+
+
+def test_models_that_are_in_memory_resume_too(files):
+    def score_loaded(**options):
+        model = load_model(files / "model.skops")
+        return score_file(model, files / "rows.csv", files / "scored.csv", batch_rows=20, **options)
+
+    with pytest.raises(KeyboardInterrupt):
+        score_loaded(tell=stop_after(3))
+    assert score_loaded().resumed >= 3
+
+
+def test_only_what_is_ours_is_removed_with_the_parts(files):
+    stopped(files)
+    (files / "scored.csv.parts" / "mine.txt").write_text("mine")
+    score(files)
+    assert names(files / "scored.csv.parts") == {"mine.txt"}
+
+
+def test_a_broken_input_leaves_no_output(files):
+    with open(files / "rows.csv", "a") as file:
+        file.write('1,"' + "x" * (1 << 23))
+    with pytest.raises(TableError, match="could not be read"):
+        score(files)
+    assert not (files / "scored.csv").exists()
+    assert (files / "scored.csv.parts").exists()
+
+
+def test_a_part_of_another_length_is_scored_again(files):
+    whole = score(files, "whole.csv")
+    stopped(files)
+    parts = sorted((files / "scored.csv.parts").glob("batch-*.arrow"))
+    with pa.OSFile(str(parts[0])) as file:
+        scores = pa.ipc.open_file(file).read_all()
+    with pa.OSFile(str(parts[0]), "wb") as file, pa.ipc.new_file(file, scores.schema) as writer:
+        writer.write_table(scores[:-1])
+    assert score(files).scored == whole.scored
+    assert (files / "scored.csv").read_bytes() == (files / "whole.csv").read_bytes()

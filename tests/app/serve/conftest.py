@@ -1,0 +1,144 @@
+"""Models small enough to be fitted on the fly, and a service that really listens."""
+
+import datetime
+import threading
+from contextlib import contextmanager
+
+import httpx
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
+
+from condrisk import BudgetRule, Deferral, RegressionRisk
+from condrisk.app.models import TableModel, fit_table
+from condrisk.app.serve import create_app, listen
+from condrisk.app.serve._server import Server
+
+N_ROWS = 160
+
+
+def table(n_rows=N_ROWS, seed=0):
+    """Columns of every kind, one with gaps."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n_rows)
+    city = rng.choice(["Bern", "Oslo", "Rome"], n_rows)
+    days = [
+        datetime.date(2024, 1, 1) + datetime.timedelta(int(d)) for d in rng.integers(0, 300, n_rows)
+    ]
+    gaps = [None if i % 11 == 0 else float(v) for i, v in enumerate(rng.normal(size=n_rows))]
+    y = 2 * x + (city == "Rome") + np.exp(x) * rng.normal(size=n_rows)
+    return pl.DataFrame(
+        {
+            "x": x,
+            "gaps": gaps,
+            "city": city,
+            "smokes": rng.random(n_rows) < 0.3,
+            "seen": days,
+            "y": y,
+            "ill": np.where(y > 0.5, "ill", "well"),
+        }
+    )
+
+
+def _like(model, estimator, *, rule=None, cost=1.0, **changes):
+    """Another model of the same columns, fitted at once instead of by cross-fitting twice."""
+    frame = table()
+    X = model.encode(model.schema.check(frame).good)
+    y = frame["ill"].to_numpy() if changes.get("classes") else frame["y"].to_numpy()
+    risk = RegressionRisk(
+        estimator, regressor=HistGradientBoostingRegressor(max_iter=20), cv=2, random_state=0
+    )
+    fitted = Deferral(risk, cost=cost, rule=rule).fit(X, y)
+    return TableModel(fitted, model.manifest | {"cost": cost} | changes)
+
+
+@pytest.fixture(scope="session")
+def models():
+    """Models by name."""
+    frame = table()
+    linear = fit_table(frame.drop("ill"), target="y", cost=1.0, predictor="linear", refit=False)
+    boosting = HistGradientBoostingRegressor(max_iter=20)
+    classes = {"task": "classification", "target": "ill", "classes": ["ill", "well"]}
+    given = frame.with_columns(
+        guess=pl.when(pl.col("x") > 0).then(pl.lit("ill")).otherwise(pl.lit("well"))
+    )
+    return {
+        "linear": linear,
+        "logistic": fit_table(
+            frame.drop("y"), target="ill", cost=0.2, predictor="linear", refit=False
+        ),
+        "boosting": _like(linear, boosting),
+        "forest": _like(linear, RandomForestRegressor(20)),
+        "budget": _like(linear, boosting, rule=BudgetRule(0.2), cost=None),
+        "classes": _like(linear, HistGradientBoostingClassifier(max_iter=20), cost=0.2, **classes),
+        "numbers elsewhere": fit_table(
+            frame.drop("ill").with_columns(guess=2 * pl.col("x")),
+            target="y",
+            cost=1.0,
+            predictions="guess",
+            predictor="linear",
+            refit=False,
+        ),
+        "labels elsewhere": fit_table(
+            given.drop("y"),
+            target="ill",
+            cost=0.2,
+            predictions="guess",
+            refit=False,
+        ),
+    }
+
+
+@contextmanager
+def serving(app, *, patience=10.0):
+    """Run an app on a free port of this machine; gives a client and the server."""
+    started = threading.Event()
+    server = Server(app, patience=patience, on_start=started.set)
+    with listen("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            assert started.wait(30)
+            url = f"http://127.0.0.1:{port}"
+            with httpx.Client(base_url=url, trust_env=False, timeout=30) as client:
+                yield client, server
+        finally:
+            server.should_exit = True
+            thread.join(30)
+    assert not thread.is_alive()
+
+
+@pytest.fixture(scope="session")
+def client(models):
+    """A client of a service for the linear model."""
+    with serving(create_app(models["linear"])) as (client, _):
+        yield client
+
+
+@pytest.fixture(scope="session")
+def threaded(models):
+    """A client of a service for a forest, which decides in a thread."""
+    with serving(create_app(models["forest"])) as (client, _):
+        yield client
+
+
+@pytest.fixture(scope="session")
+def serve():
+    """What runs an app: a fixture, because tests cannot import from here."""
+    return serving
+
+
+@pytest.fixture(scope="session")
+def new_rows():
+    """Rows as JSON has them, some with gaps, one with an unseen category."""
+    frame = table(40, seed=1).drop("y", "ill").with_columns(pl.col("seen").cast(pl.String))
+    rows = frame.to_dicts()
+    rows[3]["city"] = "Atlantis"
+    rows[4]["city"] = rows[5]["smokes"] = rows[6]["seen"] = rows[7]["x"] = None
+    return rows

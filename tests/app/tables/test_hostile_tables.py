@@ -1,0 +1,105 @@
+"""Tables as people have them, and as people should not have them."""
+
+import polars as pl
+import pytest
+from hostile_tables import CASES, ROWS, good
+
+from condrisk.app.models import fit_table
+from condrisk.app.tables import SchemaError, TableError, _read, read_table
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_each_broken_table_has_its_outcome(case, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / f"table.{case.ending}"
+    case.make(path)
+    before = sorted(tmp_path.iterdir())
+    notes = []
+
+    def use():
+        frame = read_table(path, tell=notes.append)
+        model = fit_table(frame, target="y", cost=1.0, predictor="linear", note=notes.append)
+        return frame, model
+
+    if case.refused is not None:
+        with pytest.raises(TableError, match=case.refused) as caught:
+            use()
+        assert str(caught.value).endswith(".")
+        assert "\n" not in str(caught.value)
+    else:
+        frame, model = use()
+        assert case.holds(frame, notes, model)
+    assert sorted(tmp_path.iterdir()) == before  # nothing written, nothing executed
+
+
+def test_names_and_sentences_are_there_for_each_case():
+    assert len({case.name for case in CASES}) == len(CASES) >= 30
+    assert all(case.what.endswith(".") and case.outcome.endswith(".") for case in CASES)
+
+
+def test_a_table_that_claims_more_rows_than_can_be_held_is_not_read(tmp_path, monkeypatch):
+    path = tmp_path / "many.parquet"
+    good().write_parquet(path)
+    monkeypatch.setattr(_read, "MOST_BYTES", 8 * 2 * ROWS - 1)
+    with pytest.raises(TableError, match="60 rows of 2 columns, too many"):
+        read_table(path)
+    monkeypatch.setattr(_read, "MOST_FILE_BYTES", path.stat().st_size - 1)
+    with pytest.raises(TableError, match="too large to be read at once"):
+        read_table(path)
+
+
+# -- at scoring -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def model():
+    frame = good().with_columns(
+        c=pl.Series(["a", "b", "c"] * (ROWS // 3)),
+        b=pl.Series([True, False] * (ROWS // 2)),
+        d=pl.Series(["2026-11-15", "2026-11-16"] * (ROWS // 2)).str.to_date(),
+    )
+    return fit_table(frame, target="y", cost=1.0, predictor="linear")
+
+
+def new(**columns):
+    row = {"x": 1.0, "c": "a", "b": True, "d": "2026-11-15"}
+    n = max(len(values) for values in columns.values())
+    return pl.DataFrame({name: [value] * n for name, value in row.items()} | columns)
+
+
+def test_an_unseen_category_is_missing_and_counted(model):
+    checked = model.schema.check(new(c=["a", "zebra", None, " b ", "NA"]))
+    assert checked.good["c"].to_list() == ["a", None, None, "b", None]
+    assert checked.unseen == {"c": 1}
+    assert not checked.bad
+    assert model.decide(checked.good).risk.shape == (5,)
+
+
+def test_a_missing_column_refuses_the_whole_table(model):
+    with pytest.raises(SchemaError, match=r"no column 'c', 'd', which the model needs"):
+        model.schema.check(new(x=[1.0]).drop("c", "d"))
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "reason"),
+    [
+        ("x", ["1", "two", ""], "column 'x' holds 'two', but it must be a number."),
+        ("x", [1.0, float("inf"), None], "column 'x' holds inf, but it must be a number between"),
+        ("x", [1.0, -1e308, float("nan")], r"column 'x' holds -1e+308, but it must be a number"),
+        ("b", ["yes", "maybe", "FALSE"], "column 'b' holds 'maybe', but it must be true or false."),
+        ("b", [1, 7, 0], "column 'b' holds 7, but it must be true or false."),
+        ("d", ["2026-11-15", "15.11.2026", None], "column 'd' holds '15.11.2026', but it must be"),
+        ("d", ["2026-11-15T10:00:00Z", "2026-02-30", ""], "column 'd' holds '2026-02-30', but"),
+    ],
+)
+def test_a_bad_cell_makes_its_row_bad_and_no_other(model, column, values, reason):
+    checked = model.schema.check(new(**{column: values}))
+    assert list(checked.bad) == [1]
+    assert checked.bad[1].startswith(reason)
+    assert checked.rows.tolist() == [0, 2]
+    assert checked.good.height == 2
+
+
+def test_a_column_of_another_type_refuses_the_whole_table(model):
+    with pytest.raises(SchemaError, match="column 'x' must hold numbers, as when the model"):
+        model.schema.check(new(x=[[1.0, 2.0]]))

@@ -1,0 +1,159 @@
+"""Limits for the error of a risk: what is identified, how often they cover, what they refuse."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from condrisk.inference._betting import (
+    bernstein_limits,
+    betting_interval,
+    betting_limits,
+    empirical_bernstein_interval,
+)
+from condrisk.inference._interval import risk_error_interval, risk_error_limits
+
+METHODS = {"betting": betting_interval, "bernstein": empirical_bernstein_interval}
+LIMITS = {"betting": betting_limits, "bernstein": bernstein_limits}
+
+
+def rows(seed, n=400):
+    rng = np.random.default_rng(seed)
+    g = rng.uniform(0, 0.6, size=n)
+    return g, np.clip(g + 0.3 * rng.standard_normal(n), 0, 1), (rng.uniform(size=n) < g) * 1.0
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_made_of_intervals_of_u_and_d(seed, method):
+    """Put together once more from single intervals, each with its share of the error."""
+    g, risk, z = rows(seed)
+    risk, z, g = 3 * risk, 3 * z, 3 * g
+    references = {"constant": 0.9, "g": g}
+    found = risk_error_interval(
+        risk, z, reference=references, confidence=0.94, upper=3.0, method=method
+    )
+    u = (risk - z) ** 2
+    interval = METHODS[method]
+    share = {"confidence": 0.98, "upper": 9.0}
+    np.testing.assert_allclose(found.realised, interval(u, **share), rtol=1e-6)
+    d = {name: u - (h - z) ** 2 for name, h in references.items()}
+    for name, values in d.items():
+        expected = interval(values, lower=-9.0, **share)
+        np.testing.assert_allclose(found.differences[name], expected, atol=2e-5)
+    assert found.upper == found.realised.upper
+    assert found.lower == max(0.0, *(found.differences[name].lower for name in d))
+    assert found.width == found.upper - found.lower
+    assert (found.n_rows, found.confidence, found.method) == (400, 0.94, method)
+
+
+def test_without_a_reference_the_error_is_not_divided(seed):
+    _, risk, z = rows(seed)
+    found = risk_error_interval(risk, z, confidence=0.9, upper=1.0)
+    alone = betting_interval((risk - z) ** 2, confidence=0.9, upper=1.0)
+    np.testing.assert_allclose(found.realised, alone)
+    assert found.lower == 0.0
+    assert found.differences == {}
+
+
+def test_two_worlds_with_the_same_pairs():
+    """ĝ = ½: a constant g = ½ and a g in {0, 1} have the same pairs, so the limits hold both."""
+    z = (np.random.default_rng(0).uniform(size=2000) < 0.5) * 1.0
+    found = risk_error_interval(np.full(2000, 0.5), z, reference=0.4, upper=1.0)
+    assert found.lower == 0.0
+    assert found.upper >= 0.25
+
+
+WORLDS = {
+    # ĝ, g and a reference, functions of u; z is 0 or 1
+    "far off": (lambda u: 0.9 - 0.8 * u, lambda u: u, lambda u: u),
+    "truth": (lambda u: 0.1 * u, lambda u: 0.1 * u, lambda u: 0 * u + 0.05),
+    "deterministic": (
+        lambda u: 0.2 + 0 * u,
+        lambda u: (u < 0.03) * 1.0,
+        lambda u: (u < 0.03) * 1.0,
+    ),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("n", [50, 400])
+def test_everything_is_covered_at_once(method, world, n):
+    estimate, risk, reference = WORLDS[world]
+    rng = np.random.default_rng(5)
+    u = rng.uniform(size=(500, n))
+    z = (rng.uniform(size=u.shape) < risk(u)) * 1.0
+    grid = (np.arange(100_000) + 0.5) / 100_000
+    error = ((estimate(grid) - risk(grid)) ** 2).mean()
+    noise = (risk(grid) * (1 - risk(grid))).mean()
+    other = ((reference(grid) - risk(grid)) ** 2).mean()
+    limits = risk_error_limits(
+        estimate(u), z, references={"h": reference(u)}, confidence=0.9, limits=LIMITS[method]
+    )
+    _, d_low, d_high = limits.differences["h"]
+    _, u_low, u_high = limits.realised
+    good = (limits.lower <= error) & (error <= limits.upper)
+    good &= (u_low <= error + noise) & (error + noise <= u_high)
+    good &= (d_low <= error - other) & (error - other <= d_high)
+    covered = int(good.sum())
+    assert stats.binomtest(covered, 500, 0.9, alternative="less").pvalue > 1e-4
+
+
+def test_limits_close_in_on_what_is_identified():
+    rng = np.random.default_rng(0)
+    u = rng.uniform(size=200_000)
+    z = (rng.uniform(size=u.shape) < u) * 1.0
+    found = risk_error_interval(1 - u, z, reference=u, upper=1.0)
+    assert found.lower == pytest.approx(1 / 3, abs=0.01)  # the reference is g: nothing is lost
+    assert found.upper == pytest.approx(1 / 3 + 1 / 6, abs=0.01)  # and E g(1 − g) on top
+
+
+@given(st.floats(0.01, 1000), st.integers(0, 99))
+def test_units_do_not_matter(scale, seed):
+    g, risk, z = rows(seed, n=30)
+    plain = risk_error_interval(risk, z, reference=g, upper=1.0)
+    # A product may exceed the bound by a rounding.
+    scaled = [np.minimum(scale * part, scale) for part in (risk, z, g)]
+    found = risk_error_interval(*scaled[:2], reference=scaled[2], upper=scale)
+    assert found.lower == pytest.approx(scale**2 * plain.lower, abs=1e-5 * scale**2)
+    assert found.upper == pytest.approx(scale**2 * plain.upper, abs=1e-5 * scale**2)
+
+
+def test_limits_that_contradict_each_other_are_put_in_order():
+    """A lower limit of E D above the upper limit of E U: one of them is in error."""
+    ones = np.ones((1, 3))
+    limits = risk_error_limits(
+        ones,
+        0 * ones,
+        references={"h": 0 * ones},
+        confidence=0.9,
+        limits=lambda samples, confidence: (np.array([0.9]), np.array([0.1])),
+    )
+    assert limits.lower[0] == pytest.approx(0.1)
+    assert limits.upper[0] == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"risk": [0.1, 1.5]}, r"risk must lie in \[0, 1\]"),
+        ({"loss": [-0.1, 0.5]}, r"loss must lie in \[0, 1\]"),
+        ({"loss": [0.1]}, "loss and risk must have the same length"),
+        ({"loss": [0.1, np.nan]}, "loss must be finite"),
+        ({"reference": 2.0}, r"reference must lie in \[0, 1\]"),
+        ({"reference": [0.1]}, "reference and risk must have the same length"),
+        ({"reference": {"mean": [0.1, np.inf]}}, "mean must be finite"),
+        ({"reference": {"mean": -1}}, r"mean must lie in \[0, 1\]"),
+        ({"reference": {}}, "reference is an empty dict"),
+        ({"upper": 0}, "upper must be a positive, finite number"),
+        ({"upper": np.inf}, "upper must be a positive, finite number"),
+        ({"upper": None}, "upper must be a positive, finite number"),
+        ({"confidence": 95}, "confidence must lie strictly between 0 and 1"),
+        ({"method": "normal"}, "method must be one of betting, bernstein"),
+    ],
+)
+def test_bad_input_is_named(changes, message):
+    arguments = {"risk": [0.1, 0.2], "loss": [0.0, 1.0], "upper": 1.0} | changes
+    with pytest.raises(ValueError, match=message):
+        risk_error_interval(arguments.pop("risk"), arguments.pop("loss"), **arguments)

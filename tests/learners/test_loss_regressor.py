@@ -1,0 +1,158 @@
+"""The default regressor of losses."""
+
+import pickle
+
+import numpy as np
+import pytest
+from benchmarks.default_regressor import table
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+from sklearn.tree import DecisionTreeRegressor
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from condrisk.datasets import make_heteroscedastic
+from condrisk.learners import LossRegressor
+from condrisk.learners._loss_regressor import convex_shares
+from condrisk.learners._members import _values_by_size
+
+BOOTSTRAP = (
+    "its trees draw bootstrap samples of rows and its folds are of rows, so weights and repeats "
+    "differ: scikit-learn's own forests are exempt from this check for the same reason"
+)
+
+
+@parametrize_with_checks(
+    [LossRegressor()],
+    expected_failed_checks=lambda _: {"check_sample_weight_equivalence_on_dense_data": BOOTSTRAP},
+)
+def test_estimator_passes_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def noisy_losses(n_rows, seed=0, **options):
+    world = make_heteroscedastic(n_rows, random_state=seed, **options)
+    return world, (world.y - world.mean(world.X)) ** 2
+
+
+@pytest.mark.parametrize("scale", [1e-6, 0.1, 3.0, 1e6])
+def test_the_estimate_scales_with_the_losses(scale):
+    world, loss = noisy_losses(300)
+    plain = LossRegressor(random_state=0).fit(world.X, loss).predict(world.X)
+    scaled = LossRegressor(random_state=0).fit(world.X, scale * loss).predict(world.X)
+    assert_allclose(scaled, scale * plain, rtol=1e-6)
+
+
+def test_the_estimate_shifts_with_the_losses():
+    world, loss = noisy_losses(300)
+    loss = np.round(loss * 1024) / 1024  # exact under the shift
+    plain = LossRegressor(random_state=0).fit(world.X, loss).predict(world.X)
+    shifted = LossRegressor(random_state=0).fit(world.X, loss - 8).predict(world.X)
+    assert np.abs(shifted - (plain - 8)).mean() < 0.02 * plain.mean()
+
+
+def test_the_estimate_stays_within_the_losses(seed):
+    world, loss = noisy_losses(300, seed)
+    regressor = LossRegressor(random_state=seed).fit(world.X, loss)
+    far = regressor.predict(1e3 * world.X)
+    assert far.min() >= loss.min()
+    assert far.max() <= loss.max()
+    assert sum(regressor.shares_.values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -3.5])
+@pytest.mark.parametrize("n_rows", [1, 5, 100])
+def test_equal_losses_are_given_back(value, n_rows):
+    X = np.random.default_rng(0).normal(size=(n_rows, 2))
+    regressor = LossRegressor(random_state=0).fit(X, np.full(n_rows, value))
+    assert_array_equal(regressor.predict(X), np.full(n_rows, value))
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 5, 19, 20, 21, 30])
+def test_a_few_rows_are_enough(n_rows):
+    rng = np.random.default_rng(0)
+    X, loss = rng.normal(size=(n_rows, 2)), rng.exponential(size=n_rows)
+    assert np.isfinite(LossRegressor(random_state=0).fit(X, loss).predict(X)).all()
+
+
+def test_a_single_error_among_many_rows():
+    """Folds without any loss have nothing to learn."""
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    loss = (np.arange(100) == 7).astype(int)
+    risk = LossRegressor(random_state=0).fit(X, loss).predict(X)
+    assert 0 <= risk.min() <= risk.max() <= 1
+    assert risk.mean() < 0.2
+
+
+def test_missing_values_are_taken():
+    world, loss = noisy_losses(200)
+    X = world.X.copy()
+    X[::7, 1] = np.nan
+    X[:, 2] = np.nan
+    assert np.isfinite(LossRegressor(random_state=0).fit(X, loss).predict(X)).all()
+
+
+def test_jobs_and_pickles_change_nothing():
+    world, loss = noisy_losses(200)
+    one = LossRegressor(random_state=3).fit(world.X, loss).predict(world.X)
+    two = LossRegressor(random_state=3, n_jobs=2).fit(world.X, loss)
+    assert_array_equal(two.predict(world.X), one)
+    assert_array_equal(pickle.loads(pickle.dumps(two)).predict(world.X), one)
+
+
+def test_weights_move_the_estimate():
+    X = np.repeat([[0.0], [1.0]], 200, axis=0)
+    loss = np.tile([1.0, 3.0], 200)
+    weight = np.tile([1.0, 9.0], 200)
+    risk = LossRegressor(random_state=0).fit(X, loss, sample_weight=weight).predict([[0.0], [1.0]])
+    assert_allclose(risk, [2.8, 2.8], rtol=0.05)
+
+
+def test_more_rows_than_a_tree_sees(monkeypatch):
+    monkeypatch.setattr("condrisk.learners._members.ROWS_PER_TREE", 300)
+    monkeypatch.setattr("condrisk.learners._loss_regressor.MOST_ROWS", 300)
+    world, loss = noisy_losses(2000)
+    regressor = LossRegressor(random_state=0).fit(world.X, loss)
+    truth = world.variance(world.X)
+    assert np.corrcoef(regressor.predict(world.X), truth)[0, 1] > 0.8
+
+
+def test_the_answer_at_a_size_stops_at_the_last_node_of_that_size():
+    rng = np.random.default_rng(0)
+    X, z = rng.normal(size=(200, 3)), rng.exponential(size=200)
+    tree = DecisionTreeRegressor(random_state=0).fit(X, z)
+    sizes = np.array([1, 5, 40, 1000])
+    values = _values_by_size(tree.tree_, sizes)[tree.apply(X)]
+    path = tree.decision_path(X)
+    for row in range(0, 200, 17):
+        nodes = path.indices[path.indptr[row] : path.indptr[row + 1]]  # from the root down
+        for column, size in enumerate(sizes):
+            held = [node for node in nodes if tree.tree_.n_node_samples[node] >= size] or [0]
+            # nodes shrink on the way down, so the last that is large enough is the deepest
+            assert values[row, column] == pytest.approx(tree.tree_.value[held[-1], 0, 0])
+
+
+def test_shares_are_the_best_convex_combination():
+    rng = np.random.default_rng(0)
+    table = rng.exponential(size=(500, 4))
+    z = table @ [0.6, 0.4, 0.0, 0.0] + rng.normal(size=500)
+    weight = rng.random(500)
+    shares = convex_shares(table, z, weight)
+
+    def error(v):
+        return np.average((table @ v - z) ** 2, weights=weight)
+
+    best = minimize(
+        error,
+        np.full(4, 0.25),
+        bounds=[(0, 1)] * 4,
+        constraints={"type": "eq", "fun": lambda v: v.sum() - 1},
+    )
+    assert shares.sum() == pytest.approx(1)
+    assert shares.min() >= 0
+    assert error(shares) == pytest.approx(best.fun, rel=1e-4)
+
+
+def test_the_figures_in_the_docstring_are_those_of_the_record():
+    docstring = [line.strip() for line in LossRegressor.__doc__.splitlines()]
+    for line in table().splitlines():
+        assert line.strip() in docstring

@@ -1,0 +1,78 @@
+"""The records of the full runs that are part of the repository."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tools import auto_pages
+
+from condrisk.paper import read_records
+from condrisk.paper.rwr._data import SETS
+from condrisk.paper.rwr._methods import make_methods, pair_names
+from condrisk.paper.rwr._study import Study, agreement, compare
+
+RESULTS = Path(__file__).parents[2] / "results" / "rwr"
+
+
+@pytest.fixture(scope="module")
+def runs():
+    names = ("paper-sklearn", "paper-fast", "embedded-fast")
+    return {name: read_records(RESULTS / name / "records.jsonl") for name in names}
+
+
+@pytest.mark.parametrize(
+    ("run", "methods"),
+    [
+        ("paper-sklearn", list(make_methods(mlp="fast"))),
+        ("embedded-fast", list(make_methods(mlp="fast"))),
+        ("paper-fast", pair_names()),
+    ],
+)
+def test_runs_are_complete(runs, run, methods):
+    found = {(r["set"], r["fold"], r["method"]) for r in runs[run]}
+    assert found == {(s, k, m) for s in SETS for k in range(10) for m in methods}
+    assert len(runs[run]) == len(found)
+
+
+def test_agreement_with_the_paper(runs):
+    counts = {kind: n["agree"] for kind, n in agreement(runs["paper-sklearn"]).items()}
+    assert counts["calibrator absolute error within 2 %"] >= 126
+    assert counts["RwR loss within 2 % + 0.005"] >= 485
+    assert counts["RwR loss within two standard errors"] >= 507
+    assert counts["human rate within 0.02"] >= 508
+    assert counts["SelNet within two standard errors"] >= 24
+    assert counts["NN+kNNRej within two standard errors"] >= 24
+
+
+def test_networks_trained_at_once_change_nothing_beyond_noise(runs):
+    for found in compare(runs["paper-sklearn"], runs["paper-fast"]).values():
+        assert found["share"] >= 0.95
+        assert found["p"] > 0.01
+
+
+def test_the_default_against_the_paper(runs):
+    """What docs/auto says of it, no better and no worse."""
+    study = Study(runs["paper-sklearn"])
+    found = auto_pages.against_paper(study)
+    assert found.count(strictly=False) >= 29
+    assert found.count(strictly=True) >= 20
+    assert found.ratio() <= 0.75
+    assert found.ratio(without="parkinsons") <= 0.851
+    assert "significantly worse in **0**" in auto_pages.pairs_text(study, "")
+    assert "significantly worse in **0**" in auto_pages.pairs_text(Study(runs["embedded-fast"]), "")
+
+
+def test_the_default_on_sets_that_played_no_part():
+    records = json.loads((RESULTS.parent / "further_sets.json").read_text())["records"]
+    losses = {}
+    for record in records:
+        key = record["set"], record["cost"]
+        losses.setdefault(key, {}).setdefault(record["method"], []).append(record["loss"])
+    means = {
+        key: {method: sum(folds) / len(folds) for method, folds in methods.items()}
+        for key, methods in losses.items()
+    }
+    good = [found.pop("AutoRisk") <= min(found.values()) * (1 + 1e-9) for found in means.values()]
+    assert len(good) == 36
+    assert sum(good) >= 0.8 * len(good)
+    assert "never asking (its own predictor) in **0**" in auto_pages.further_text(records)

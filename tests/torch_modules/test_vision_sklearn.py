@@ -1,0 +1,56 @@
+"""scikit-learn's own checks over the estimators of images, on flat rows."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from tiny_model import Tiny  # noqa: F401 - registers it
+
+from condrisk.torch import Embedder, TorchClassifier, TorchRegressor
+
+QUICK = {
+    "image_shape": (1, -1, 1),
+    "epochs": 25,
+    "batch_size": 32,
+    "learning_rate": 0.02,
+    "augment": False,
+    "device": "cpu",
+    "random_state": 0,
+}
+
+
+def expected_failures(estimator):
+    """Batches are drawn from the rows: a row of weight two is not a row written twice."""
+    reason = "stochastic batches: weights are not repetitions, to the last digit"
+    names = ["check_sample_weight_equivalence_on_dense_data"]
+    return dict.fromkeys(names, reason)
+
+
+@parametrize_with_checks(
+    [
+        TorchClassifier("tiny", **QUICK),
+        TorchClassifier("tiny", patience=None, ema=0.9, **QUICK),
+        TorchRegressor("tiny", **QUICK),
+        Embedder(TorchClassifier("tiny", **QUICK)),
+    ],
+    expected_failed_checks=expected_failures,
+)
+def test_checks_of_scikit_learn(estimator, check):
+    if check.func.__name__ == "check_methods_subset_invariance":
+        pytest.skip("asks for more digits than single precision has; tested below")
+    check(estimator)
+
+
+def test_an_answer_does_not_depend_on_the_other_rows(seed):
+    rng = np.random.RandomState(seed)
+    X, y = rng.normal(size=(60, 20)), rng.normal(size=60)
+    net = TorchRegressor("tiny", **QUICK).fit(X, y)
+    one_by_one = np.concatenate([net.predict(row[None]) for row in X])
+    assert_allclose(one_by_one, net.predict(X), atol=1e-5)
+    assert_allclose(net.predict(X[::-1])[::-1], net.predict(X), atol=1e-5)
+
+
+def test_clone_takes_all_parameters():
+    net = TorchRegressor("tiny", standardize_target=False, tta=True, **QUICK)
+    assert clone(net).get_params() == net.get_params()
