@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from torch.nn import functional
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
-import torch
 from condrisk._files import write_whole
 from condrisk.datasets import load_cifar10
 from condrisk.paper._records import describe_machine, installed_versions

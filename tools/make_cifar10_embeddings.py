@@ -13,12 +13,12 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+import torch
+from torch import Tensor
 from torch.nn import functional
 
-import torch
 from condrisk.datasets import load_cifar10
 from condrisk.paper.networks import create_model
-from torch import Tensor
 
 SIZE, BATCH, COMPONENTS = 144, 500, 64
 # How the network's weights were trained to see pixels in [0, 1].

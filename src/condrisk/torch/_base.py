@@ -7,20 +7,20 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from torch import Tensor
 
-import torch
 from condrisk.paper.networks import create_model
 from condrisk.torch._images import Look, channel_statistics, upload
 from condrisk.torch._network import Network, to_device
 from condrisk.torch._recipe import Augment, Recipe, hold_out
 from condrisk.torch._steps import Objective, TrainingRows
 from condrisk.torch._training import make_judge, resolve_device, seeded, train
-from torch import Tensor
 
 
 class Goal(NamedTuple):

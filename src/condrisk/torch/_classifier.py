@@ -7,12 +7,12 @@ from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 
-import torch
 from condrisk.torch._base import BaseTorch, Goal, check_weight
 from condrisk.torch._recipe import Augment
 from condrisk.torch._training import cross_entropy

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy.typing import NDArray
-
 import torch
-from condrisk.torch._images import Look, show, upload
+from numpy.typing import NDArray
 from torch import Tensor
+
+from condrisk.torch._images import Look, show, upload
 
 # So many pixels a batch keep a processor's caches in use.
 _BATCH_PIXELS = 2**19

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from torch.nn import functional
-
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
 # How far a random crop may move an image: 4 pixels of 32.
 CROP_SHARE = 8

@@ -7,13 +7,13 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
-
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
 from condrisk.paper.networks import create_model
 from condrisk.torch._forward import embed
 from condrisk.torch._images import Look
-from torch import Tensor
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,13 +7,13 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from numpy.typing import NDArray
-
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
 from condrisk.torch._forward import features_of
 from condrisk.torch._images import Look, blank_out, crop_and_flip, crop_reach, show
 from condrisk.torch._recipe import Recipe
-from torch import Tensor
 
 Objective = Callable[[Tensor, Tensor], Tensor]
 

@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import torch
+from torch import Tensor
 from torch.nn import functional
 
-import torch
 from condrisk.torch._forward import embed
 from condrisk.torch._images import Look
 from condrisk.torch._recipe import Recipe, controls
 from condrisk.torch._steps import Objective, Steps, TrainingRows
-from torch import Tensor
 
 History = dict[str, list[float]]
 

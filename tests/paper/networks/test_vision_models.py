@@ -3,14 +3,14 @@
 import zipfile
 
 import pytest
-
 import torch
+from torch import nn
+
 from condrisk.datasets._paper_folds import _find_home
 from condrisk.paper.networks import create_model, list_models, register_model
 from condrisk.paper.networks._drop import DropPath
 from condrisk.paper.networks._registry import _registered
 from condrisk.paper.networks.efficientnet_lite0 import SameConv2d
-from torch import nn
 
 OURS = ["cnn", "efficientnet_b0", "efficientnet_lite0", "resnet8", "resnet9"]
 

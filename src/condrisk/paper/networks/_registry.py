@@ -6,8 +6,9 @@ import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from condrisk.paper.networks._weights import load_weights
 from torch import nn
+
+from condrisk.paper.networks._weights import load_weights
 
 Factory = TypeVar("Factory", bound=Callable[..., nn.Module])
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
+from torch import Tensor, nn
+
 from condrisk.paper.networks._drop import DropPath
 from condrisk.paper.networks._registry import register_model
-from torch import Tensor, nn
 
 # Expansion, kernel, stride, width and number of blocks of each stage.
 STAGES = (

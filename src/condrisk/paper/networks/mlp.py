@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from torch import Tensor, nn
 from torch.nn import functional
 
 from condrisk.paper.networks._registry import register_model
-from torch import Tensor, nn
 
 
 @register_model("mlp")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from condrisk.paper.networks._registry import register_model
 from torch import Tensor, nn
+
+from condrisk.paper.networks._registry import register_model
 
 
 def _layer(width_in: int, width: int, *, pool: bool = False) -> nn.Sequential:
