@@ -164,7 +164,7 @@ def in_world(name: str, size: int, seed: int) -> dict[str, Any]:
     experts = []
     for k, known in enumerate([None, propensities(X)[:, 1]]):
         expert = ExpertRisk(world.loss, noise=world.noise, random_state=seed)
-        experts.append(expert.fit(X, y, answer=said[k], asked=asked[:, k], propensity=known))
+        experts.append(expert.fit(X, y, prediction=said[k], deferred=asked[:, k], propensity=known))
     estimate = own.predict_risk(fresh)
     rule = ExpertRule([FrozenEstimator(e) for e in experts], fee=world.fees, noise=world.noise)
     costs = {"ExpertRule": price_of(rule.assign(estimate, X=fresh), risk, theirs)}
@@ -341,7 +341,7 @@ def in_a_cascade(size: int, seed: int) -> dict[str, Any]:
     start = time.perf_counter()
     asked = rng.random(len(X)) < propensities(X)[:, 0]
     said = np.where(rng.random(len(X)) < human_risk(X), 1 - y, y)
-    human = ExpertRisk("zero_one", random_state=seed).fit(X, y, answer=said, asked=asked)
+    human = ExpertRisk("zero_one", random_state=seed).fit(X, y, prediction=said, deferred=asked)
     cheap_only = FrozenEstimator(f1[-1])
     stages = [
         make_pipeline(select([0, 1]), RegressionRisk(cheap_only, random_state=seed)).fit(X, y),

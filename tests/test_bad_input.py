@@ -211,7 +211,7 @@ BAD = {
         "probability must have predict_proba",
     ),
     "no probability model at all": (
-        lambda: PlugInRisk(None, loss="brier").fit(C, k, prediction=PROBA),
+        lambda: PlugInRisk("precomputed", loss="brier").fit(C, k, prediction=PROBA),
         ValueError,
         "probability must be given",
     ),
@@ -352,42 +352,44 @@ BAD = {
     ),
     # predictions from elsewhere
     "no loss and no predictor": (
-        lambda: RegressionRisk(None).fit(X, y, prediction=y),
+        lambda: RegressionRisk("precomputed").fit(X, y, prediction=y),
         ValueError,
         "loss must be given",
     ),
     "no prediction": (
-        lambda: RegressionRisk(None, loss="squared_error").fit(X, y),
+        lambda: RegressionRisk("precomputed", loss="squared_error").fit(X, y),
         ValueError,
         "prediction must be given",
     ),
     "prediction too short": (
-        lambda: RegressionRisk(None, loss="squared_error").fit(X, y, prediction=y[:5]),
+        lambda: RegressionRisk("precomputed", loss="squared_error").fit(X, y, prediction=y[:5]),
         ValueError,
         "prediction must have one row",
     ),
     "prediction with NaN": (
-        lambda: RegressionRisk(None, loss="squared_error").fit(X, y, prediction=spoilt(y, np.nan)),
+        lambda: RegressionRisk("precomputed", loss="squared_error").fit(
+            X, y, prediction=spoilt(y, np.nan)
+        ),
         ValueError,
         "prediction contains NaN",
     ),
     "prediction of labels under log loss": (
-        lambda: RegressionRisk(None, loss="log_loss").fit(C, k, prediction=k),
+        lambda: RegressionRisk("precomputed", loss="log_loss").fit(C, k, prediction=k),
         ValueError,
         "prediction must be class probabilities",
     ),
     "prediction with a column too few": (
-        lambda: RegressionRisk(None, loss="brier").fit(C, k, prediction=PROBA[:, :2]),
+        lambda: RegressionRisk("precomputed", loss="brier").fit(C, k, prediction=PROBA[:, :2]),
         ValueError,
         "prediction must have a column for each of the 3 classes",
     ),
     "prediction that does not sum to one": (
-        lambda: RegressionRisk(None, loss="brier").fit(C, k, prediction=2 * PROBA),
+        lambda: RegressionRisk("precomputed", loss="brier").fit(C, k, prediction=2 * PROBA),
         ValueError,
         "prediction must hold probabilities",
     ),
     "prediction of labels that y does not have": (
-        lambda: RegressionRisk(None, loss="zero_one").fit(C, k, prediction=k + 50),
+        lambda: RegressionRisk("precomputed", loss="zero_one").fit(C, k, prediction=k + 50),
         ValueError,
         "prediction holds none of the classes",
     ),

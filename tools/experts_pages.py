@@ -18,7 +18,7 @@ from condrisk import Deferral, RegressionRisk
 from condrisk.deferral import ExpertRisk, ExpertRule
 
 # Rows that the doctor might have been asked about, and where that was so: overlap is checked.
-doctor = ExpertRisk("zero_one").fit(X, y, answer=said, asked=asked)
+doctor = ExpertRisk("zero_one").fit(X, y, prediction=said, deferred=asked)
 doctor.overlap_, doctor.assumptions_
 
 rule = ExpertRule([FrozenEstimator(doctor), 0.12], fee=[0.05, 0.02], capacity=[40, None])

@@ -1,4 +1,4 @@
-"""Cross-fitting: answers of a model on rows that it was not fitted on."""
+"""Cross-fitting: responses of a model on rows that it was not fitted on."""
 
 from __future__ import annotations
 
@@ -30,32 +30,39 @@ class Job(NamedTuple):
 
     estimator: Any
     fit_params: dict[str, Any]
-    responses: tuple[str, ...]
+    methods: tuple[str, ...]
 
 
-class HeldOut(NamedTuple):
-    """Answers on held-out rows: one pair of row and answer for each time a row was held out."""
+class CrossFitted(NamedTuple):
+    """Responses on held-out rows: one pair of row and response each time a row was held out.
+
+    Attributes
+    ----------
+    rows : ndarray of int, shape (n_pairs,)
+        The row of each pair.
+    split : ndarray of int, shape (n_pairs,)
+        The split that held it out.
+    n_splits : int
+        The number of splits.
+    responses : tuple of dict of str to ndarray
+        For each job, what its methods gave.
+    """
 
     rows: NDArray[np.intp]
     split: NDArray[np.intp]
     n_splits: int
-    answers: tuple[dict[str, NDArray[Any]], ...]
+    responses: tuple[dict[str, NDArray[Any]], ...]
 
-    @property
-    def splits(self) -> range:
-        """The numbers of the splits."""
-        return range(self.n_splits)
-
-    def of(self, k: int) -> NDArray[np.intp]:
-        """Return the pairs that split `k` gave."""
-        return np.flatnonzero(self.split == k)
-
-    def others(self, k: int) -> NDArray[np.intp]:
-        """Return the pairs that share no row with split `k`: what may be learnt to judge it."""
-        apart = np.flatnonzero(~np.isin(self.rows, self.rows[self.of(k)]))
-        if not len(apart):
-            raise ValueError("cv gives splits that all hold out the same rows.")
-        return apart
+    def folds(self) -> list[Split]:
+        """Return, for each split, the pairs that share no row with it, and its own pairs."""
+        found = []
+        for k in range(self.n_splits):
+            own = np.flatnonzero(self.split == k)
+            others = np.flatnonzero(~np.isin(self.rows, self.rows[own]))
+            if not len(others):
+                raise ValueError("cv gives splits that all hold out the same rows.")
+            found.append((others, own))
+        return found
 
 
 def make_splits(
@@ -104,10 +111,10 @@ def cross_fit(
     *,
     classes: NDArray[Any] | None,
     n_jobs: int | None,
-) -> HeldOut:
-    """Fit each job's model on the training rows of each split; collect held-out answers."""
+) -> CrossFitted:
+    """Fit each job's model on the training rows of each split; collect held-out responses."""
     results = Parallel(n_jobs=n_jobs)(
-        delayed(_fit_and_answer)(job, X, y, train, test, classes)
+        delayed(_fit_and_respond)(job, X, y, train, test, classes)
         for train, test in splits
         for job in jobs
     )
@@ -115,8 +122,8 @@ def cross_fit(
     split = np.repeat(np.arange(len(splits)), [len(test) for _, test in splits])
     # In the order of the rows: folds that hold out each row once then need no copy of X.
     order = np.argsort(rows, kind="stable")
-    answers = (_stack(results[start :: len(jobs)], order) for start in range(len(jobs)))
-    return HeldOut(rows[order], split[order], len(splits), tuple(answers))
+    responses = (_stack(results[start :: len(jobs)], order) for start in range(len(jobs)))
+    return CrossFitted(rows[order], split[order], len(splits), tuple(responses))
 
 
 def _stack(
@@ -132,7 +139,7 @@ def rows_of(X: Any, rows: NDArray[np.intp]) -> Any:
     return _safe_indexing(X, rows)
 
 
-def _fit_and_answer(
+def _fit_and_respond(
     job: Job,
     X: Any,
     y: NDArray[Any],
@@ -142,7 +149,7 @@ def _fit_and_answer(
 ) -> dict[str, NDArray[Any]]:
     model = fit_on(job.estimator, X, y, train, job.fit_params)
     X_test = _safe_indexing(X, test)
-    return {name: answer(model, X_test, name, classes=classes) for name in job.responses}
+    return {name: respond(model, X_test, name, classes=classes) for name in job.methods}
 
 
 def fit_on(
@@ -153,20 +160,22 @@ def fit_on(
     return clone(estimator).fit(_safe_indexing(X, rows), y[rows], **params)
 
 
-def answer(
-    model: Any, X: Any, response: str, *, classes: NDArray[Any] | None = None
+def respond(
+    model: Any, X: Any, method: str, *, classes: NDArray[Any] | None = None
 ) -> NDArray[Any]:
-    """Return a model's response; probabilities get a column for each of `classes`."""
-    values = np.asarray(getattr(model, response)(X))
-    if response == "predict":
+    """Return what a method gives; probabilities get a column for each of `classes`."""
+    values = np.asarray(getattr(model, method)(X))
+    if method == "predict":
         return values.ravel()
     if classes is None or len(getattr(model, "classes_", classes)) == len(classes):
         return values
-    if response == "predict_proba":
+    if method == "predict_proba":
         return align(values, model.classes_, classes)
+    missing = np.setdiff1d(classes, model.classes_)
     raise ValueError(
-        f"cv: {type(model).__name__} was fitted on a fold that lacks one of the {len(classes)} "
-        f"classes, so its decision_function cannot be calibrated. Use fewer folds."
+        f"cv gives a fold whose training rows lack class {missing.tolist()[0]!r}, which has too "
+        f"few rows, so that the decision_function of {type(model).__name__} there cannot be "
+        f"calibrated. Leave the class out, give more rows of it, or a probability model with predict_proba."
     )
 
 

@@ -1,11 +1,29 @@
-"""Find the estimator that knows about risk inside Pipelines and searches."""
+"""Find the estimator that knows about risk inside Pipelines and searches, and use it."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
+
+
+class Assessment(NamedTuple):
+    """What is known of some rows, every response of the predictor computed once.
+
+    Attributes
+    ----------
+    prediction : ndarray of shape (n_samples,)
+        The predictor's own predictions.
+    risk : ndarray of shape (n_samples,)
+        Their estimated expected loss.
+    loss : ndarray of shape (n_samples,) or None
+        Their realised loss; None where no targets were given.
+    """
+
+    prediction: NDArray[Any]
+    risk: NDArray[Any]
+    loss: NDArray[Any] | None
 
 
 def find(estimator: Any, X: Any, method: str) -> tuple[Any, Any]:
@@ -14,7 +32,7 @@ def find(estimator: Any, X: Any, method: str) -> tuple[Any, Any]:
         return estimator, X
     if isinstance(estimator, Pipeline):
         for _, step in estimator.steps[:-1]:
-            X = X if step in (None, "passthrough") else step.transform(X)
+            X = X if is_passed_over(step) else step.transform(X)
         return find(estimator.steps[-1][1], X, method)
     if hasattr(estimator, "best_estimator_"):
         return find(estimator.best_estimator_, X, method)
@@ -31,6 +49,18 @@ def find(estimator: Any, X: Any, method: str) -> tuple[Any, Any]:
     )
 
 
+def is_passed_over(step: Any) -> bool:
+    """Tell whether new rows go past a step of a Pipeline: one that resamples, or none at all."""
+    return step in (None, "passthrough") or hasattr(step, "fit_resample")
+
+
+def keeps_rows(estimator: Any) -> bool:
+    """Tell whether the rows that a risk estimator is fitted on are those that `estimator` got."""
+    if not isinstance(estimator, Pipeline):
+        return True
+    return not any(hasattr(step, "fit_resample") for _, step in estimator.steps)
+
+
 def is_frozen(estimator: Any) -> bool:
     """Tell whether `estimator` is a `FrozenEstimator`."""
     from sklearn.frozen import FrozenEstimator  # not loaded by `import sklearn.ensemble`
@@ -40,10 +70,19 @@ def is_frozen(estimator: Any) -> bool:
 
 def has_risk(estimator: Any) -> bool:
     """Tell whether `estimator`, fitted or not, is a risk estimator or ends in one."""
+    return hasattr(risk_part(estimator), "predict_risk")
+
+
+def risk_part(estimator: Any) -> Any:
+    """Return the risk estimator inside `estimator`, fitted or not; itself if there is none."""
+    if hasattr(estimator, "predict_risk") and not is_frozen(estimator):
+        return estimator
     if isinstance(estimator, Pipeline):
-        return has_risk(estimator.steps[-1][1])
-    inner = getattr(estimator, "estimator", None)  # of a search or of a FrozenEstimator
-    return hasattr(estimator, "predict_risk") or (inner is not None and has_risk(inner))
+        return risk_part(estimator.steps[-1][1])
+    for inner in ("best_estimator_", "estimator"):  # of a search or of a FrozenEstimator
+        if hasattr(estimator, inner):
+            return risk_part(getattr(estimator, inner))
+    return estimator
 
 
 def predict_risk(estimator: Any, X: Any, **params: Any) -> NDArray[Any]:
@@ -56,7 +95,7 @@ def predict_risk(estimator: Any, X: Any, **params: Any) -> NDArray[Any]:
     X : array-like of shape (n_samples, n_features)
         The rows, as `estimator` itself would take them.
     **params : dict
-        Passed on to the method, such as ``prediction=`` for a predictor that lives elsewhere.
+        Passed on to the method, such as ``prediction=`` for an external predictor.
 
     Returns
     -------
@@ -83,3 +122,15 @@ def loss_values(estimator: Any, X: Any, y: Any, **params: Any) -> NDArray[Any]:
     """Return the realised loss of each row, wherever in `estimator` the method lives."""
     owner, X = find(estimator, X, "loss_values")
     return owner.loss_values(X, y, **params)
+
+
+def assess(
+    estimator: Any, X: Any, y: Any = None, *, prediction: ArrayLike | None = None
+) -> Assessment:
+    """Return predictions, risks and, given `y`, losses, of a risk estimator in `estimator`."""
+    owner, X = find(estimator, X, "predict_risk")
+    given = {} if prediction is None else {"prediction": prediction}
+    if hasattr(owner, "assess"):
+        return Assessment(*owner.assess(X, y, **given))
+    loss = None if y is None else owner.loss_values(X, y, **given)
+    return Assessment(owner.predict(X, **given), owner.predict_risk(X, **given), loss)

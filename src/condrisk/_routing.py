@@ -51,16 +51,21 @@ def route_fit(
 ) -> dict[str, dict[str, Any]]:
     """Return the fit parameters of each part, and those of the splitter under "splitter".
 
-    Without routing, weights go to every part, `groups` to the splitter and all else to the
-    predictor, as scikit-learn's calibration does it.
+    Without routing, weights go to every part, `groups` to the splitter and to parts that hold out
+    rows by themselves, and all else to the predictor, as scikit-learn's calibration does it.
     """
     if routing_enabled():
-        routed = process_routing(owner, "fit", sample_weight=sample_weight, **params)
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        routed = process_routing(owner, "fit", **weights, **params)
         wanted = {name: dict(routed[name].fit) for name in parts}
         return wanted | {"splitter": dict(routed["splitter"].split)}
     params = dict(params)
     groups = params.pop("groups", None)
     wanted = {name: weight_params(part, sample_weight, part=name) for name, part in parts.items()}
+    if groups is not None:
+        for name, part in parts.items():
+            if has_fit_parameter(part, "groups"):
+                wanted[name]["groups"] = groups
     if params and "predictor" not in parts:
         raise TypeError(f"fit got {sorted(params)}, which would be for a predictor to be fitted.")
     if params:

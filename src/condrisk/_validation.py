@@ -1,12 +1,28 @@
-"""One way to check what every metric is given."""
+"""One way to check what every metric, rule and estimator is given."""
 
+from collections.abc import Callable
 from numbers import Real
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Vector: TypeAlias = NDArray[np.float64]
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def validated(*, nested: bool) -> Callable[[F], F]:
+    """Return scikit-learn's check of constructor parameters, which keeps the type of a `fit`.
+
+    Parameters
+    ----------
+    nested : bool
+        Whether estimators that are fitted inside check their parameters too: those of a user do,
+        those that were made here need not.
+    """
+    from sklearn.base import _fit_context  # metrics need no scikit-learn
+
+    return cast("Callable[[F], F]", _fit_context(prefer_skip_nested_validation=not nested))
 
 
 def check_vector(values: ArrayLike, name: str) -> Vector:

@@ -212,7 +212,7 @@ def test_the_look_ahead_learns_from_risks_out_of_fold():
     dear = RegressionRisk(LogisticRegression(), regressor=Ridge(), random_state=0)
     cheap = RegressionRisk(DummyClassifier(), regressor=Ridge(), random_state=0)
     model = Cascade([cheap, dear], fee=FEES, expert=0.22, regressor=Spy()).fit(world.X, world.y)
-    expected = np.minimum(model.stages_[1].oof_risk_, 0.1 + 0.22)
+    expected = np.minimum(model.stages_[1].held_out_.risks, 0.1 + 0.22)
     assert_allclose(Spy.seen[1], expected)
     assert not np.allclose(expected, np.minimum(model.stages_[1].predict_risk(world.X), 0.32))
 
@@ -267,7 +267,7 @@ def test_an_expert_learnt_from_answers_stands_at_the_end():
     world = make_gaussian_mixture(400, n_classes=2, separation=1.0, random_state=0)
     rng = np.random.default_rng(0)
     answer = np.where(rng.random(400) < 0.1, 1 - world.y, world.y)
-    human = ExpertRisk("zero_one", regressor=Ridge()).fit(world.X, world.y, answer=answer)
+    human = ExpertRisk("zero_one", regressor=Ridge()).fit(world.X, world.y, prediction=answer)
     stage = RegressionRisk(LogisticRegression(), regressor=Ridge(), random_state=0)
     model = Cascade(
         [stage, stage], fee=[1.0, 0.05], expert=FrozenEstimator(human), regressor=Ridge()

@@ -69,13 +69,13 @@ def test_a_budget_needs_no_price_to_decide_and_pays_it_in_the_score(world, risk)
 
 def test_budget_is_met_on_out_of_fold_risks(world, risk):
     model = Deferral(risk, rule=BudgetRule(0.25)).fit(world.X, world.y)
-    assert (model.risk_.oof_risk_ > model.rule_.threshold_).mean() == 0.25
+    assert (model.risk_.held_out_.risks > model.rule_.threshold_).mean() == 0.25
 
 
 def test_the_rule_gets_the_weights_of_the_rows_it_is_fitted_on(world, risk):
     weight = np.random.default_rng(0).integers(0, 3, 500)
     model = Deferral(risk, rule=BudgetRule(0.25)).fit(world.X, world.y, sample_weight=weight)
-    deferred = model.risk_.oof_risk_ > model.rule_.threshold_
+    deferred = model.risk_.held_out_.risks > model.rule_.threshold_
     share = np.average(deferred, weights=weight)
     assert 0.24 < share <= 0.25
     held_out = ShuffleSplit(1, test_size=0.4, random_state=0)
@@ -98,7 +98,7 @@ def test_budget_of_a_frozen_predictor_is_met_on_the_calibration_rows(world):
         refit=False,
     )
     model = Deferral(one_split, rule=BudgetRule(0.2)).fit(world.X, world.y)
-    rows = np.isfinite(model.risk_.oof_loss_)
+    rows = np.isfinite(model.risk_.held_out_.losses)
     assert model.defer(world.X[rows]).mean() == 0.2
 
 
@@ -214,7 +214,7 @@ def test_a_predictor_that_lives_elsewhere():
         options = {"cost": 0.3, "rule": rule}
         plug_in = {"probability": LogisticRegression(), "loss": "brier"}
         frozen = Deferral(PlugInRisk(FrozenEstimator(tree), **plug_in), **options).fit(X, y)
-        elsewhere = Deferral(PlugInRisk(None, **plug_in), **options)
+        elsewhere = Deferral(PlugInRisk("precomputed", **plug_in), **options)
         elsewhere.fit(X, y, prediction=proba)
         decision = elsewhere.decide(X, prediction=proba)
         assert_array_equal(decision.deferred, frozen.defer(X))

@@ -101,7 +101,7 @@ def test_an_expert_without_errors_gives_the_cost_rule(risk, price):
 
 def test_prices_a_row():
     rule = ExpertRule([0.1, 0.3], fee=[0.2, 0.1])
-    assert_allclose(rule.prices([1.0, 1.0], cost=[0.0, 1.0]), [[0.3, 0.4], [1.3, 1.4]])
+    assert_allclose(rule.expected_costs([1.0, 1.0], cost=[0.0, 1.0]), [[0.3, 0.4], [1.3, 1.4]])
     assert_array_equal(rule.assign([1.0, 1.0], cost=[0.0, 1.0]), [0, -1])
 
 
@@ -178,7 +178,7 @@ STUMP = DecisionTreeRegressor(max_depth=1)
 def test_the_risk_is_that_of_the_rows_asked():
     X, y, answer, asked = answered()
     expert = ExpertRisk("zero_one", regressor=STUMP, random_state=0)
-    expert.fit(X, y, answer=answer, asked=asked)
+    expert.fit(X, y, prediction=answer, deferred=asked)
     loss = (y != answer).astype(float)[asked]
     expected = clone(STUMP).fit(X[asked], loss).predict(X)
     assert_allclose(expert.predict_risk(X), expected)
@@ -190,9 +190,11 @@ def test_the_risk_is_that_of_the_rows_asked():
 def test_what_stands_at_rows_not_asked_is_never_looked_at():
     X, y, answer, asked = answered(500)
     expert = ExpertRisk("zero_one", regressor=STUMP, random_state=0)
-    expected = expert.fit(X, y, answer=answer, asked=asked).predict_risk(X)
+    expected = expert.fit(X, y, prediction=answer, deferred=asked).predict_risk(X)
     truth, said = np.where(asked, y, np.nan), np.where(asked, answer, np.nan)
-    assert_array_equal(expert.fit(X, truth, answer=said, asked=asked).predict_risk(X), expected)
+    assert_array_equal(
+        expert.fit(X, truth, prediction=said, deferred=asked).predict_risk(X), expected
+    )
 
 
 def test_asking_by_x_does_not_bias_the_risk(seed):
@@ -202,7 +204,7 @@ def test_asking_by_x_does_not_bias_the_risk(seed):
     asked = rng.random(8000) < np.where(X[:, 0] > 0, 0.8, 0.1)
     naive = (y != answer)[asked].mean()
     expert = ExpertRisk("zero_one", regressor=STUMP, random_state=0)
-    expert.fit(X, y, answer=answer, asked=asked)
+    expert.fit(X, y, prediction=answer, deferred=asked)
     assert abs(expert.predict_risk(X).mean() - 0.25) < 0.03
     assert naive > 0.34
 
@@ -212,7 +214,9 @@ def test_flipped_labels_are_corrected(seed):
     rng = np.random.default_rng(200 + seed)
     seen = np.where(rng.random(8000) < 0.2, 1 - y, y)
     expert = ExpertRisk("zero_one", regressor=STUMP, noise=0.2, random_state=0)
-    good, bad = expert.fit(X, seen, answer=answer, asked=asked).predict_risk([[-1, 0], [1, 0]])
+    good, bad = expert.fit(X, seen, prediction=answer, deferred=asked).predict_risk(
+        [[-1, 0], [1, 0]]
+    )
     assert abs(good - 0.1) < 0.06
     assert abs(bad - 0.4) < 0.06
     assert expert.set_params(noise=0.0).predict_risk([[-1, 0]])[0] > 0.2
@@ -228,20 +232,22 @@ def test_weights_equal_repeats():
     X, y, answer, _ = answered(300)
     weight = np.random.default_rng(1).integers(0, 3, 300)
     weighted = ExpertRisk("zero_one", regressor=STUMP)
-    weighted.fit(X, y, answer=answer, sample_weight=weight)
+    weighted.fit(X, y, prediction=answer, sample_weight=weight)
     again = np.repeat(np.arange(300), weight)
-    repeated = ExpertRisk("zero_one", regressor=STUMP).fit(X[again], y[again], answer=answer[again])
+    repeated = ExpertRisk("zero_one", regressor=STUMP).fit(
+        X[again], y[again], prediction=answer[again]
+    )
     assert_allclose(weighted.predict_risk(X), repeated.predict_risk(X))
 
 
 def test_numbers_and_probabilities_are_answers_too():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 2)), rng.normal(size=200)
-    expert = ExpertRisk("squared_error", regressor=binned()).fit(X, y, answer=y + 2)
+    expert = ExpertRisk("squared_error", regressor=binned()).fit(X, y, prediction=y + 2)
     assert_allclose(expert.predict_risk(X), 4.0)
     k = rng.integers(0, 2, 200)
     proba = np.full((200, 2), 0.5)
-    expert = ExpertRisk("log_loss", regressor=binned()).fit(X, k, answer=proba)
+    expert = ExpertRisk("log_loss", regressor=binned()).fit(X, k, prediction=proba)
     assert_allclose(expert.predict_risk(X), np.log(2))
 
 
@@ -253,7 +259,7 @@ def test_overlap_is_found_where_asking_is_by_chance(seed):
     for rate in (0.02, 0.3):
         asked = np.random.default_rng(seed).random(2000) < rate
         expert = ExpertRisk("zero_one", regressor=STUMP, random_state=0)
-        expert.fit(X, y, answer=answer, asked=asked)
+        expert.fit(X, y, prediction=answer, deferred=asked)
         assert expert.overlap_.source == "estimated"
         assert expert.overlap_.outside < 0.01
         assert expert.overlap_.rate == pytest.approx(rate, abs=0.02)
@@ -263,9 +269,9 @@ def test_a_region_that_was_never_asked_is_refused_and_named(seed):
     X, y, answer, asked = answered(2000, seed=seed)
     asked &= X[:, 1] < 0.5  # about 31 % of the rows are beyond
     expert = ExpertRisk("zero_one", regressor=STUMP, random_state=0)
-    with pytest.raises(ValueError, match=r"asked: the expert was hardly ever asked in .*%"):
-        expert.fit(X, y, answer=answer, asked=asked)
-    expert.set_params(max_outside=1.0).fit(X, y, answer=answer, asked=asked)
+    with pytest.raises(ValueError, match=r"deferred: the expert was hardly ever asked in .*%"):
+        expert.fit(X, y, prediction=answer, deferred=asked)
+    expert.set_params(max_outside=1.0).fit(X, y, prediction=answer, deferred=asked)
     assert 0.15 < expert.overlap_.outside < 0.35
     assert (X[expert.overlap_.rows, 1] > 0.3).all()
     assert_array_equal(expert.supported([[0.0, -1.0], [0.0, 1.5]]), [True, False])
@@ -276,31 +282,31 @@ def test_known_propensities_are_believed():
     known = np.where(X[:, 1] > 1, 0.0, 0.5)
     asked &= known > 0
     expert = ExpertRisk("zero_one", regressor=STUMP, max_outside=1.0)
-    expert.fit(X, y, answer=answer, asked=asked, propensity=known)
+    expert.fit(X, y, prediction=answer, deferred=asked, propensity=known)
     assert expert.overlap_.source == "given"
     assert_array_equal(expert.overlap_.rows, np.flatnonzero(X[:, 1] > 1))
     assert expert.overlap_.outside == (X[:, 1] > 1).mean()
     with pytest.raises(ValueError, match="max_outside"):
         clone(expert).set_params(max_outside=0.01).fit(
-            X, y, answer=answer, asked=asked, propensity=known
+            X, y, prediction=answer, deferred=asked, propensity=known
         )
     # Only the rows asked: each stands for 1/p rows.
     rare = np.where(np.arange(500) < 5, 0.001, 0.5)
-    expert.fit(X, y, answer=answer, propensity=rare)
+    expert.fit(X, y, prediction=answer, propensity=rare)
     assert expert.overlap_.outside == pytest.approx(5000 / (5000 + 495 * 2))
 
 
 def test_what_cannot_be_checked_is_stated():
     X, y, answer, asked = answered(500)
     expert = ExpertRisk("zero_one", regressor=STUMP, random_state=0)
-    expert.fit(X[asked], y[asked], answer=answer[asked])
+    expert.fit(X[asked], y[asked], prediction=answer[asked])
     assert expert.overlap_.source == "not checked"
     assert any("positive probability" in text for text in expert.assumptions_)
     assert any("x alone" in text for text in expert.assumptions_)
-    with pytest.raises(ValueError, match="asked was not given"):
+    with pytest.raises(ValueError, match="deferred was not given"):
         expert.supported(X)
-    expert.fit(X, y, answer=answer, asked=np.ones(500))
-    assert expert.overlap_.source == "all asked"
+    expert.fit(X, y, prediction=answer, deferred=np.ones(500))
+    assert expert.overlap_.source == "all deferred"
     assert not any("x alone" in text for text in expert.assumptions_)
 
 
@@ -308,21 +314,21 @@ def test_too_few_rows_tell_nothing_of_where():
     X, y, answer, _ = answered(200)
     for asked in (np.arange(200) < 19, np.arange(200) >= 19):
         expert = ExpertRisk("zero_one", regressor=STUMP)
-        expert.fit(X, y, answer=answer, asked=asked)
+        expert.fit(X, y, prediction=answer, deferred=asked)
         assert expert.overlap_.source == "not checked"
 
 
 def test_labels_that_the_expert_made_are_noticed():
     X, y, _, _ = answered(100)
     with pytest.warns(UserWarning, match="y equals answer on every row"):
-        ExpertRisk("zero_one", regressor=STUMP).fit(X, y, answer=y)
+        ExpertRisk("zero_one", regressor=STUMP).fit(X, y, prediction=y)
 
 
 def test_an_expert_clones_pickles_and_shows_its_parameters():
     X, y, answer, _ = answered(200)
     expert = ExpertRisk("zero_one", regressor=STUMP, noise=0.1, floor=0.2)
     assert clone(expert).get_params(deep=False).keys() == expert.get_params(deep=False).keys()
-    expert.fit(X, y, answer=answer)
+    expert.fit(X, y, prediction=answer)
     again = pickle.loads(pickle.dumps(expert))
     assert_array_equal(again.predict_risk(X), expert.predict_risk(X))
     assert not hasattr(clone(expert), "risk_")
@@ -333,8 +339,8 @@ def test_words_and_frames_will_do():
     names = np.array(["no", "yes"])
     frame = pd.DataFrame(X, columns=["a", "b"])
     expert = ExpertRisk("zero_one", regressor=STUMP, random_state=0)
-    expert.fit(frame, names[y], answer=names[answer], asked=asked)
-    plain = clone(expert).fit(X, y, answer=answer, asked=asked)
+    expert.fit(frame, names[y], prediction=names[answer], deferred=asked)
+    plain = clone(expert).fit(X, y, prediction=answer, deferred=asked)
     assert_array_equal(expert.predict_risk(frame), plain.predict_risk(X))
 
 
@@ -349,7 +355,7 @@ def world():
 def test_a_deferral_carries_the_rule(world):
     rng = np.random.default_rng(0)
     answer = np.where(rng.random(400) < 0.2, 1 - world.y, world.y)
-    expert = ExpertRisk("zero_one", regressor=STUMP).fit(world.X, world.y, answer=answer)
+    expert = ExpertRisk("zero_one", regressor=STUMP).fit(world.X, world.y, prediction=answer)
     risk = RegressionRisk(LogisticRegression(), regressor=STUMP, random_state=0)
     rule = ExpertRule(FrozenEstimator(expert), fee=0.02)
     model = Deferral(risk, cost=0.03, rule=rule).fit(world.X, world.y)
@@ -382,7 +388,7 @@ def test_a_deferral_charges_loss_fee_and_price_of_whoever_answers(world):
 
 def test_an_expert_that_is_not_frozen_is_lost_in_a_clone_and_the_error_says_so(world):
     expert = ExpertRisk("zero_one", regressor=STUMP)
-    expert.fit(world.X, world.y, answer=1 - world.y)
+    expert.fit(world.X, world.y, prediction=1 - world.y)
     risk = RegressionRisk(LogisticRegression(), regressor=STUMP, random_state=0)
     model = Deferral(risk, rule=ExpertRule(expert)).fit(world.X, world.y)
     with pytest.raises(NotFittedError, match=r"experts\[0\] is not fitted.*FrozenEstimator"):
@@ -403,11 +409,11 @@ BAD = {
     "no truth": (lambda: fit(truth=None), "y must be the truth.*disagreement"),
     "truth missing": (lambda: fit(truth=np.where(X[:, 0] > 0, np.nan, y)), "y is missing on"),
     "truth too short": (lambda: fit(truth=y[:5]), "y must have one entry"),
-    "no answer": (lambda: fit(answer=None), "answer must be given"),
-    "answer missing": (lambda: fit(answer=np.where(ASKED, None, 1)), "answer is missing"),
-    "asked too short": (lambda: fit(asked=[True]), "asked must be"),
-    "asked of numbers": (lambda: fit(asked=np.arange(60)), "asked must be"),
-    "asked never": (lambda: fit(asked=np.zeros(60)), "asked is False everywhere"),
+    "no answer": (lambda: fit(prediction=None), "prediction must be given"),
+    "answer missing": (lambda: fit(prediction=np.where(ASKED, None, 1)), "prediction is missing"),
+    "asked too short": (lambda: fit(deferred=[True]), "deferred must be"),
+    "asked of numbers": (lambda: fit(deferred=np.arange(60)), "deferred must be"),
+    "asked never": (lambda: fit(deferred=np.zeros(60)), "deferred is False everywhere"),
     "propensity of zero": (lambda: fit(propensity=np.zeros(60)), "propensity must be positive"),
     "propensity above one": (lambda: fit(propensity=np.full(60, 2)), "propensity must hold"),
     "propensity too short": (lambda: fit(propensity=[0.5]), "propensity must have"),

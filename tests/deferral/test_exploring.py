@@ -91,7 +91,7 @@ def test_refit_learns_what_a_frozen_predictor_would():
 
 def test_refit_of_a_predictor_elsewhere_and_of_a_plug_in():
     world = make_heteroscedastic(200, random_state=0)
-    elsewhere = RegressionRisk(None, loss="squared_error", regressor=Ridge())
+    elsewhere = RegressionRisk("precomputed", loss="squared_error", regressor=Ridge())
     elsewhere.fit(world.X, world.y, prediction=world.mean(world.X))
     again = refit_risk(elsewhere, world.X, world.y, prediction=world.mean(world.X))
     assert_allclose(again.predict_risk(world.X), elsewhere.predict_risk(world.X))
@@ -120,16 +120,16 @@ def test_they_say_what_is_wrong():
     for rate in (0.0, 1.1, np.nan):
         with pytest.raises(ValueError, match="'rate' parameter of ExploringRule"):
             ExploringRule(rate=rate).fit([1.0], [1.0])
-    with pytest.raises(TypeError, match="asked must be made of booleans"):
+    with pytest.raises(TypeError, match="deferred must be made of booleans"):
         feedback_weights([1, 0], [1.0, 0.5])
     for chance in (0.0, -0.5, 1.5):
         with pytest.raises(ValueError, match="propensity must lie above 0"):
             feedback_weights([True, False], [1.0, chance])
     with pytest.raises(ValueError, match="propensity and asked must have the same length"):
         feedback_weights([True], [1.0, 1.0])
-    with pytest.raises(ValueError, match="asked is False for 1 row"):
+    with pytest.raises(ValueError, match="deferred is False for 1 row"):
         feedback_weights([True, False], [0.5, 1.0])
-    with pytest.warns(UserWarning, match="asked has 500 rows, where the propensities make 100"):
+    with pytest.warns(UserWarning, match="deferred has 500 rows, where the propensities make 100"):
         feedback_weights(np.repeat([True, False], 500), np.full(1000, 0.1))
     with pytest.raises(ValueError, match="risk must be a fitted risk estimator"):
         refit_risk(LinearRegression(), [[1.0]], [1.0])

@@ -338,7 +338,7 @@ def test_given_calibration_rows_equal_the_same_rows_set_aside(world):
     fitted = plug_in().fit(world.X[rest], world.y[rest])
     X, y = world.X[kept], world.y[kept]
     held = (fitted.predict_risk(X), fitted.loss_values(X, y))
-    by_hand.fit(fitted.oof_risk_, fitted.oof_loss_, calibration=held)
+    by_hand.fit(fitted.held_out_.risks, fitted.held_out_.losses, calibration=held)
     assert by_hand.threshold_ == model.rule_.threshold_
 
 
@@ -371,7 +371,7 @@ def test_out_of_fold_pairs_are_refused_or_labelled(world, rule):
     model = Deferral(plug_in(), rule=clone(rule).set_params(guarantee=False))
     model.fit(world.X, world.y)
     assert model.rule_.n_calibration_ == 1500
-    assert_array_equal(model.risk_.oof_risk_, plug_in().fit(world.X, world.y).oof_risk_)
+    assert_array_equal(model.risk_.held_out_.risks, plug_in().fit(world.X, world.y).held_out_.risks)
     assert model.rule_.promise_ == "no guarantee"
     assert "no guarantee" in repr(model.decide(world.X))
     assert "guarantee=False" in repr(model.rule_)
@@ -474,7 +474,7 @@ def test_a_predictor_that_lives_elsewhere(world):
     proba = LogisticRegression().fit(world.X[:300], world.y[:300]).predict_proba(world.X)
     X, y, proba = world.X[300:], world.y[300:], proba[300:]
     rule = RiskControlRule(0.12, random_state=0)
-    risk = PlugInRisk(None, probability=LogisticRegression())
+    risk = PlugInRisk("precomputed", probability=LogisticRegression())
     model = Deferral(risk, rule=rule).fit(X, y, prediction=proba)
     _, kept = rule._split_rows(1200, 0.3)
     assert model.rule_.n_calibration_ == len(kept)

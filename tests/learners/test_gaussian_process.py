@@ -22,8 +22,8 @@ def folds(n_rows, n_folds=5):
     return np.random.default_rng(0).permutation(n_rows) % n_folds
 
 
-def fitted(X, y, smoothness=1.5, alone=True):
-    return GaussianProcess(0, smoothness).fit(X, y, folds(len(y)), alone=alone)
+def fitted(X, y, smoothness=1.5, leave_one_out=True):
+    return GaussianProcess(0, smoothness).fit(X, y, folds(len(y)), leave_one_out=leave_one_out)
 
 
 def scikit_learn(part, X, y):
@@ -68,28 +68,28 @@ def test_predictions_are_the_average_of_two_of_scikit_learn(smoothness):
     assert_allclose(deviation**2, (theirs[0][1] ** 2 + theirs[1][1] ** 2) / 2, rtol=1e-3)
 
 
-@pytest.mark.parametrize("alone", [True, False])
-def test_held_out_is_what_a_process_without_those_rows_says(alone):
+@pytest.mark.parametrize("leave_one_out", [True, False])
+def test_held_out_is_what_a_process_without_those_rows_says(leave_one_out):
     X, y = rows(60)
     fold = folds(60)
-    ours = fitted(X, y, alone=alone)
+    ours = fitted(X, y, leave_one_out=leave_one_out)
     scaled = (X - X.mean(0)) / X.std(0)
     for row in range(0, 60, 7):
-        left = np.arange(60) != row if alone else fold != fold[row]
+        left = np.arange(60) != row if leave_one_out else fold != fold[row]
         part = ours._parts[1 - fold[row] % 2]  # the one that did not learn on the row's fold
         mean, deviation = scikit_learn(part, scaled[left], y[left])(scaled[[row]])
         assert_allclose(ours.held_out[0][row], mean[0], atol=1e-6)
         assert_allclose(ours.held_out[1][row], deviation[0], rtol=1e-3)
 
 
-@pytest.mark.parametrize("alone", [True, False])
-def test_a_target_has_no_part_in_what_is_held_out(alone):
+@pytest.mark.parametrize("leave_one_out", [True, False])
+def test_a_target_has_no_part_in_what_is_held_out(leave_one_out):
     X, y = rows(60)
-    before = fitted(X, y, alone=alone).held_out[0]
+    before = fitted(X, y, leave_one_out=leave_one_out).held_out[0]
     for row in (0, 11, 42):
         changed = y.copy()
         changed[row] += 100
-        after = fitted(X, changed, alone=alone).held_out[0]
+        after = fitted(X, changed, leave_one_out=leave_one_out).held_out[0]
         assert_allclose(after[row], before[row], atol=1e-6)
         assert not np.allclose(after, before)
 

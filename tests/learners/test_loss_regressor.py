@@ -10,9 +10,9 @@ from scipy.optimize import minimize
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from condrisk._mixing import convex_shares
 from condrisk.datasets import make_heteroscedastic
 from condrisk.learners import LossRegressor
-from condrisk.learners._loss_regressor import convex_shares
 from condrisk.learners._members import _values_by_size
 
 BOOTSTRAP = (

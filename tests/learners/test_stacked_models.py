@@ -42,7 +42,7 @@ def test_shares_are_convex_and_no_model_alone_does_better(fitted):
     assert shares.min() >= 0
     assert_allclose(shares.sum(), 1)
     alone = held_out_members(StackedRegressor(random_state=0), X, y)
-    stacked = np.mean((stack.held_out_.answers["predict"] - y) ** 2)
+    stacked = np.mean((stack.held_out_.responses["predict"] - y) ** 2)
     assert stacked <= min(np.mean((answer - y) ** 2) for answer in alone.values()) * (1 + 1e-6)
 
 
@@ -67,7 +67,7 @@ def test_answers_of_new_rows_and_signs(fitted):
     stack, X, _ = fitted
     answers = stack.answers(X)
     assert_allclose(answers["predict"], stack.predict(X))
-    assert answers["signs"].shape == stack.held_out_.answers["signs"].shape == (len(X), 3)
+    assert answers["signs"].shape == stack.held_out_.responses["signs"].shape == (len(X), 3)
     assert (answers["signs"] >= 0).all()
     # Far away the processes know that they do not know.
     assert (stack.answers(X + 100)["signs"][:, 1:].min(0) > answers["signs"][:, 1:].max(0)).all()
@@ -121,7 +121,7 @@ def test_classes():
     proba = stack.predict_proba(world.X)
     assert_allclose(proba.sum(axis=1), 1)
     assert_array_equal(stack.classes_[proba.argmax(axis=1)], stack.predict(world.X))
-    held_out = stack.held_out_.answers["predict_proba"]
+    held_out = stack.held_out_.responses["predict_proba"]
     codes = np.searchsorted(stack.classes_, labels)
     loss = -np.log(held_out[np.arange(len(codes)), codes]).mean()
     shares = np.bincount(codes) / len(codes)

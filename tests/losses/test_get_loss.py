@@ -198,8 +198,8 @@ def test_functions_that_return_the_wrong_thing(function, message):
         (brier, [0, 1], [0.5, 0.5], "response must be a matrix of probabilities"),
         (brier, np.eye(2), np.eye(2), "y_true must have one value per row"),
         (CostMatrix(np.eye(2)), [0, 1], [0], "same length, got 2 and 1"),
-        (CostMatrix(np.eye(2)), [0, 2], [0, 0], "no price for the label .*2"),
-        (CostMatrix(np.eye(2)), [0, 1], [0, 5], "no price for the label .*5"),
+        (CostMatrix(np.eye(2)), [0, 2], [0, 0], "no cost for the label .*2"),
+        (CostMatrix(np.eye(2)), [0, 1], [0, 5], "no cost for the label .*5"),
     ],
 )
 def test_bad_examples(loss, y_true, response, message):

@@ -255,9 +255,9 @@ def test_classes_never_seen_have_their_documented_cost(classes):
     np.testing.assert_allclose(brier(stranger, proba, classes=seen), 1 + (proba**2).sum())
     np.testing.assert_array_equal(zero_one.rows(stranger, classes=seen), np.ones((1, len(seen))))
     np.testing.assert_array_equal(zero_one.expected(stranger, proba, classes=seen), [1.0])
-    with pytest.raises(ValueError, match="cost matrix has no price for the label"):
+    with pytest.raises(ValueError, match="cost matrix has no cost for the label"):
         CostMatrix(np.eye(len(seen)))(stranger, seen[:1], classes=seen)
-    with pytest.raises(ValueError, match="cost matrix has no price for the label"):
+    with pytest.raises(ValueError, match="cost matrix has no cost for the label"):
         CostMatrix(np.eye(len(seen))).expected(stranger, proba, classes=seen)
 
 

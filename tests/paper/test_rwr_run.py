@@ -243,8 +243,8 @@ def test_descriptions_tell_models_apart_and_not_objects():
     assert len(set(texts)) == 16
     assert describe(make_pair("MLP+RF", mlp="fast")) == describe(make_pair("MLP+RF", mlp="fast"))
     assert describe(make_pair("MLP+RF", mlp="fast")) != describe(make_pair("MLP+RF", mlp="sklearn"))
-    assert describe(RegressionRisk(None, loss=lambda y, p: y)) == describe(
-        RegressionRisk(None, loss=lambda y, p: y)
+    assert describe(RegressionRisk("precomputed", loss=lambda y, p: y)) == describe(
+        RegressionRisk("precomputed", loss=lambda y, p: y)
     )
 
 

@@ -97,7 +97,7 @@ def test_from_estimator_of_a_classifier(display):
 def test_predictor_that_lives_elsewhere(display):
     _, world = regression()
     prediction = world.X @ np.arange(5)
-    risk = RegressionRisk(None, loss="squared_error", regressor=LinearRegression())
+    risk = RegressionRisk("precomputed", loss="squared_error", regressor=LinearRegression())
     risk.fit(world.X, world.y, prediction=prediction)
     drawn = display.from_estimator(risk, world.X, world.y, prediction=prediction, name="m")
     loss = (world.y - prediction) ** 2

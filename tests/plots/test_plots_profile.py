@@ -159,7 +159,7 @@ def test_from_estimator_is_from_predictions(world, wrap, loss):
 
 def test_predictor_that_lives_elsewhere(world):
     prediction = world.X[:, 0]
-    risk = RegressionRisk(None, loss="squared_error", regressor=LinearRegression())
+    risk = RegressionRisk("precomputed", loss="squared_error", regressor=LinearRegression())
     risk.fit(world.X, world.y, prediction=prediction)
     drawn = RiskProfileDisplay.from_estimator(risk, world.X, world.y, prediction=prediction)
     assert_array_equal(drawn.y_pred, prediction[np.argsort(world.y)])

@@ -63,7 +63,7 @@ RISKS |= {
 
 # Without time there are one model and one forest: what is checked here is the same for more.
 RISKS |= {
-    "auto": AutoRisk(time_budget=0, **_FOLDS),
+    "auto": AutoRisk(task="regression", time_budget=0, **_FOLDS),
     "auto-linear": AutoRisk(LinearRegression(), time_budget=0, **_FOLDS),
     "auto-linear-classifier": AutoRisk(LogisticRegression(), time_budget=0, **_FOLDS),
 }

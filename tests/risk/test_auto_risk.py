@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 from condrisk import AutoRisk, Deferral
 from condrisk.datasets import make_gaussian_mixture, make_heteroscedastic
 from condrisk.metrics import deferral_loss
-from condrisk.risk._risk_committee import MEMBERS
+from condrisk.risk._committee import MEMBERS
 
 
 class Counting(RegressorMixin, BaseEstimator):
@@ -69,7 +69,7 @@ def test_the_leaderboard_says_what_was_chosen_and_why(fitted, world):
     scores = [row["score"] for row in fitted.leaderboard_]
     assert scores == sorted(scores)
     assert_allclose(sum(row["share"] for name, row in board.items() if name != "mixture"), 1)
-    loss, risk = fitted.oof_loss_, fitted.oof_risk_
+    loss, risk = fitted.held_out_.losses, fitted.held_out_.risks
     assert_allclose(board["mixture"]["score"], np.mean((loss - risk) ** 2) / loss.var())
     assert board["mean"]["score"] == pytest.approx(1)
 
@@ -78,7 +78,9 @@ def test_with_a_price_the_candidate_of_least_deferral_loss_is_chosen(world):
     model = AutoRisk(LinearRegression(), cost=1.0, random_state=0).fit(world.X, world.y)
     best = model.leaderboard_[0]
     assert best["deferral_loss"] == min(row["deferral_loss"] for row in model.leaderboard_)
-    assert_allclose(deferral_loss(model.oof_loss_, model.oof_risk_, 1.0), best["deferral_loss"])
+    assert_allclose(
+        deferral_loss(model.held_out_.losses, model.held_out_.risks, 1.0), best["deferral_loss"]
+    )
     assert model.committee_.shares[best["candidate"]] == 1.0
 
 
@@ -103,7 +105,7 @@ def test_the_unit_of_the_target_does_not_matter(world, fitted):
 def test_without_a_predictor_a_stack_is_built(world):
     model = AutoRisk(random_state=0).fit(world.X, world.y)
     assert_array_equal(
-        model.oof_loss_, (model.predictor_.held_out_.answers["predict"] - world.y) ** 2
+        model.held_out_.losses, (model.predictor_.held_out_.responses["predict"] - world.y) ** 2
     )
     assert_array_equal(model.predict(world.X), model.predictor_.predict(world.X))
     copy = pickle.loads(pickle.dumps(model))
@@ -153,7 +155,7 @@ def test_a_budget_is_obeyed(world):
 def test_one_row_a_candidate_and_few_rows():
     world = make_heteroscedastic(15, random_state=0)
     model = AutoRisk(LinearRegression(), random_state=0).fit(world.X, world.y)
-    assert_allclose(model.predict_risk(world.X), model.oof_loss_.mean())
+    assert_allclose(model.predict_risk(world.X), model.held_out_.losses.mean())
 
 
 def test_a_second_opinion_helps_a_predictor_with_poor_probabilities():

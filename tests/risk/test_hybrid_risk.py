@@ -11,7 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from condrisk import Deferral, HybridRisk, PlugInRisk
-from condrisk._pool import Pool, fit_pool, log_opinions
+from condrisk._mixing import Pool, fit_pool, log_probabilities
 from condrisk.datasets import make_gaussian_mixture
 from condrisk.metrics import risk_error
 
@@ -134,7 +134,7 @@ def test_one_pooled_model_is_a_temperature(world):
     """Of one model that is too sure by a power of three, the pool takes the cube root."""
     held = world.sample(6000, random_state=7)
     sure = Sure(world).fit(world.X, world.y)
-    logs = log_opinions([sure.predict_proba(held.X)])
+    logs = log_probabilities([sure.predict_proba(held.X)])
     pool = fit_pool(logs, held.y)
     assert pool.weights == pytest.approx([1 / 3], rel=0.15)
     np.testing.assert_allclose(pool.shifts, 0, atol=0.2)
@@ -145,7 +145,7 @@ def test_the_pool_has_the_least_log_loss(parts, seed):
     """Of all pools near by, with any weights of the rows; and weights are repeats."""
     (X, y), (X_new, y_new) = parts
     models = [GaussianNB().fit(X, y), RandomForestClassifier(5, random_state=0).fit(X, y)]
-    logs = log_opinions([model.predict_proba(X_new) for model in models])
+    logs = log_probabilities([model.predict_proba(X_new) for model in models])
     codes = np.searchsorted(np.unique(y), y_new)
     rng = np.random.default_rng(seed)
     weight = rng.integers(0, 4, len(codes))
@@ -169,7 +169,9 @@ def test_the_risk_is_right_on_average_over_the_rows_it_was_fitted_on(parts):
     for loss in ("log_loss", "zero_one", "brier"):
         hybrid = HybridRisk(f, loss=loss, probability=GaussianNB(), random_state=0)
         hybrid.fit(X_new, y_new)
-        assert hybrid.oof_risk_.mean() == pytest.approx(hybrid.oof_loss_.mean(), rel=0.02)
+        assert hybrid.held_out_.risks.mean() == pytest.approx(
+            hybrid.held_out_.losses.mean(), rel=0.02
+        )
 
 
 def test_it_mends_probabilities_that_are_too_sure(world):
@@ -212,8 +214,8 @@ def test_a_rule_is_fitted_on_out_of_fold_risks(parts):
     frozen = FrozenEstimator(LogisticRegression().fit(X, y))
     hybrid = HybridRisk(frozen, probability=GaussianNB(), regressor=Spy(), random_state=0)
     model = Deferral(hybrid, cost=0.2).fit(X_new, y_new)
-    assert np.isfinite(model.risk_.oof_risk_).all()
-    np.testing.assert_allclose(model.risk_.oof_loss_, model.loss_values(X_new, y_new))
+    assert np.isfinite(model.risk_.held_out_.risks).all()
+    np.testing.assert_allclose(model.risk_.held_out_.losses, model.loss_values(X_new, y_new))
     assert -model.score(X_new, y_new) <= 0.2
 
 
@@ -223,7 +225,7 @@ def test_a_rule_is_fitted_on_out_of_fold_risks(parts):
         (lambda: HybridRisk(LinearRegression()), "predictor must be a classifier"),
         (lambda: HybridRisk(LogisticRegression(), probability=[]), "probability must be given"),
         (
-            lambda: HybridRisk(None, loss="log_loss"),
+            lambda: HybridRisk("precomputed", loss="log_loss"),
             "probability must be given",
         ),
         (

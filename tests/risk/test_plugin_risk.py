@@ -207,7 +207,7 @@ def test_out_of_fold_risk_is_calibrated_without_the_fold(world):
         ).fit(scores[train], world.y[train])
         proba = calibrated.predict_proba(scores[test])
         expected = 1 - proba[np.arange(len(test)), prediction[test]]
-        assert_allclose(risk.oof_risk_[test], expected, atol=1e-10)
+        assert_allclose(risk.held_out_.risks[test], expected, atol=1e-10)
 
 
 def test_a_frozen_probability_serves_an_unfrozen_predictor(world):
@@ -218,7 +218,7 @@ def test_a_frozen_probability_serves_an_unfrozen_predictor(world):
     proba = second.predict_proba(X)
     chosen = proba[np.arange(200), risk.predict(X)]
     assert_allclose(risk.predict_risk(X), 1 - chosen)
-    assert np.isfinite(risk.oof_risk_).all()
+    assert np.isfinite(risk.held_out_.risks).all()
 
 
 def test_a_predictor_that_lives_elsewhere(world):
@@ -227,7 +227,7 @@ def test_a_predictor_that_lives_elsewhere(world):
     for loss, given in (("brier", model.predict_proba(X)), ("zero_one", model.predict(X))):
         options = {"loss": loss, "probability": LogisticRegression()}
         frozen = PlugInRisk(FrozenEstimator(model), **options).fit(X, y)
-        elsewhere = PlugInRisk(None, **options).fit(X, y, prediction=given)
+        elsewhere = PlugInRisk("precomputed", **options).fit(X, y, prediction=given)
         assert_allclose(elsewhere.predict_risk(X, prediction=given), frozen.predict_risk(X))
         with pytest.raises(ValueError, match="prediction must be given"):
             elsewhere.predict_risk(X)

@@ -66,7 +66,7 @@ def test_out_of_fold_losses_come_from_models_that_have_not_seen_the_row(rows):
     for train, test in folds:
         model = LinearRegression().fit(X[train], y[train])
         expected[test] = (y[test] - model.predict(X[test])) ** 2
-    assert_allclose(risk.oof_loss_, expected)
+    assert_allclose(risk.held_out_.losses, expected)
     assert_allclose(risk.regressor_.coef_, Ridge().fit(X, expected).coef_)
     assert_allclose(risk.predictor_.coef_, LinearRegression().fit(X, y).coef_)
 
@@ -77,8 +77,8 @@ def test_out_of_fold_risk_comes_from_the_losses_of_the_other_folds(rows):
     risk = RegressionRisk(LinearRegression(), regressor=Ridge(), cv=folds, clip=False).fit(X, y)
     expected = np.empty(60)
     for train, test in folds:
-        expected[test] = Ridge().fit(X[train], risk.oof_loss_[train]).predict(X[test])
-    assert_allclose(risk.oof_risk_, expected)
+        expected[test] = Ridge().fit(X[train], risk.held_out_.losses[train]).predict(X[test])
+    assert_allclose(risk.held_out_.risks, expected)
 
 
 def test_a_frozen_predictor_is_not_fitted_and_all_rows_go_into_the_risk(fits, rows):
@@ -87,7 +87,7 @@ def test_a_frozen_predictor_is_not_fitted_and_all_rows_go_into_the_risk(fits, ro
     risk = RegressionRisk(FrozenEstimator(model), regressor=Recorder()).fit(X[30:], y[30:])
     assert_array_equal(fits, [np.arange(30, 60)])
     assert_allclose(risk.predict_risk(X)[0], np.mean((y[30:] - model.predict(X[30:])) ** 2))
-    assert not hasattr(risk, "oof_loss_")
+    assert not hasattr(risk, "held_out_.losses")
 
 
 def test_one_split_without_refit_keeps_the_predictor_of_that_split(fits, rows):
@@ -100,7 +100,7 @@ def test_one_split_without_refit_keeps_the_predictor_of_that_split(fits, rows):
     assert_array_equal(fits[1], test)
     assert len(fits) == 2
     assert_allclose(risk.predictor_.mean_, y[train].mean())
-    assert_array_equal(np.isnan(risk.oof_loss_), ~np.isin(np.arange(60), test))
+    assert_array_equal(np.isnan(risk.held_out_.losses), ~np.isin(np.arange(60), test))
 
 
 def test_refit_false_with_several_splits_is_refused(rows):
@@ -126,7 +126,7 @@ def test_every_kind_of_split_yields_pairs_of_row_and_loss(cv, rows):
     risk.fit(X, y)
     splits = [test for _, test in (KFold(3).split(X) if cv == 3 else cv.split(X))]
     held_out = np.unique(np.concatenate(splits))
-    assert_array_equal(np.flatnonzero(np.isfinite(risk.oof_loss_)), held_out)
+    assert_array_equal(np.flatnonzero(np.isfinite(risk.held_out_.losses)), held_out)
     assert np.isfinite(risk.predict_risk(X)).all()
 
 
@@ -226,7 +226,7 @@ def test_response_among_the_features_is_out_of_fold_when_fitting():
     for train, test in folds:
         model = LogisticRegression().fit(world.X[train], world.y[train])
         response[test] = model.predict_proba(world.X[test])
-    expected = Ridge().fit(np.column_stack([world.X, response]), risk.oof_loss_)
+    expected = Ridge().fit(np.column_stack([world.X, response]), risk.held_out_.losses)
     assert_allclose(risk.regressor_.coef_, expected.coef_)
     proba = risk.predict_proba(world.X)
     answer = np.maximum(expected.predict(np.column_stack([world.X, proba])), 0)
@@ -261,7 +261,7 @@ def test_a_predictor_that_lives_elsewhere_gives_the_same_as_a_frozen_one():
     for features in ("x", "x+response"):
         options = {"loss": "log_loss", "regressor": Ridge(), "features": features}
         frozen = RegressionRisk(FrozenEstimator(model), **options).fit(X, y)
-        elsewhere = RegressionRisk(None, **options).fit(X, y, prediction=proba)
+        elsewhere = RegressionRisk("precomputed", **options).fit(X, y, prediction=proba)
         assert_allclose(elsewhere.predict_risk(X, prediction=proba), frozen.predict_risk(X))
         assert_allclose(elsewhere.score(X, y, prediction=proba), frozen.score(X, y))
         assert_array_equal(elsewhere.predict(X, prediction=proba), frozen.predict(X))
@@ -270,7 +270,7 @@ def test_a_predictor_that_lives_elsewhere_gives_the_same_as_a_frozen_one():
 
 def test_a_regressor_that_lives_elsewhere_needs_no_prediction_for_the_risk(rows):
     X, y = rows
-    risk = RegressionRisk(None, loss="squared_error", regressor=Ridge())
+    risk = RegressionRisk("precomputed", loss="squared_error", regressor=Ridge())
     risk.fit(X, y, prediction=np.zeros(60))
     assert_allclose(risk.regressor_.coef_, Ridge().fit(X, y**2).coef_)
     assert risk.predict_risk(X).shape == (60,)
@@ -299,7 +299,7 @@ def test_a_rare_class_missing_from_a_fold_gets_probability_zero():
     folds = list(KFold(3).split(world.X))
     risk = RegressionRisk(LogisticRegression(), loss="log_loss", regressor=Ridge(), cv=folds)
     risk.fit(world.X, y)
-    assert_allclose(risk.oof_loss_[0], -np.log(np.finfo(float).eps))
+    assert_allclose(risk.held_out_.losses[0], -np.log(np.finfo(float).eps))
 
 
 def test_a_constant_predictor_of_constant_targets_has_no_risk():

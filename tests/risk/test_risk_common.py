@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 
 from condrisk import predict_risk
+from condrisk._state import without_training_rows
 from condrisk.datasets import make_gaussian_mixture, make_heteroscedastic
 
 pytestmark = pytest.mark.filterwarnings("ignore:sample_weight is not used")
@@ -159,14 +160,19 @@ def test_boolean_labels_give_the_same_risk(name):
 
 
 @every_estimator
-def test_pickling_keeps_the_risk_and_drops_the_training_rows(name):
+def test_pickling_keeps_the_risk_and_the_held_out_rows_but_files_do_not(name):
     estimator, X, _ = fitted(name)
     loaded = pickle.loads(pickle.dumps(estimator))
     assert_array_equal(loaded.predict_risk(X), estimator.predict_risk(X))
-    inner = getattr(estimator, "risk_", estimator)
-    assert len(inner.oof_loss_) == len(inner.oof_risk_) == len(X)
-    assert not hasattr(getattr(loaded, "risk_", loaded), "oof_loss_")
-    assert not hasattr(getattr(loaded, "risk_", loaded), "oof_risk_")
+    inner, copied = (getattr(model, "risk_", model) for model in (estimator, loaded))
+    assert len(inner.held_out_.losses) == len(X)
+    assert_array_equal(copied.held_out_.risks, inner.held_out_.risks)
+    with without_training_rows():
+        written = pickle.dumps(estimator)
+    bare = pickle.loads(written)
+    assert_array_equal(bare.predict_risk(X), estimator.predict_risk(X))
+    with pytest.raises(AttributeError, match="model file, which holds no training rows"):
+        getattr(bare, "risk_", bare).held_out_  # noqa: B018
 
 
 @every_estimator

@@ -7,11 +7,12 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context, clone
+from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Integral, Interval, Real, StrOptions
 from sklearn.utils.validation import _num_samples
 
 from condrisk._delegate import has_risk, predict_risk
+from condrisk._validation import validated
 from condrisk.active._base import BaseSampler
 from condrisk.active._core_set import check_count
 from condrisk.active._pool import keep_largest
@@ -114,7 +115,7 @@ class GainSampler(BaseSampler):
         self.max_candidates = max_candidates
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=False)
+    @validated(nested=True)
     def fit(self, X: Any, y: Any, **params: Any) -> Self:
         """Fit the model, and the risk if there is one, on the labelled rows.
 

@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import _fit_context, clone
+from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Integral, Interval, StrOptions
 from sklearn.utils.validation import _num_samples
 
 from condrisk._delegate import has_risk, predict_risk
-from condrisk._validation import check_vector
+from condrisk._validation import check_vector, validated
 from condrisk.active._base import BaseSampler
 from condrisk.active._core_set import check_count, distance_to, k_center
 from condrisk.active._pool import Kept, keep_largest
@@ -103,7 +103,7 @@ class RiskSampler(BaseSampler):
         self.space = space
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=False)
+    @validated(nested=True)
     def fit(self, X: Any, y: Any, **params: Any) -> Self:
         """Fit the risk on the labelled rows.
 

@@ -6,18 +6,18 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, _fit_context, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
 
 from condrisk._crossfit import rows_of, seeded
-from condrisk._delegate import find, has_risk
+from condrisk._delegate import assess, has_risk, loss_values, risk_part
 from condrisk._routing import weight_params
-from condrisk._validation import check_vector, check_weight
+from condrisk._validation import check_vector, check_weight, validated
 from condrisk.deferral._cascade_decision import CascadeDecision
 from condrisk.deferral._expert import check_expert, check_fees, risk_of_expert
-from condrisk.deferral._look_ahead import filled, fit_stage, out_of_fold
+from condrisk.deferral._stages import fit_stage, out_of_fold, replaced
 from condrisk.learners import LossRegressor
 
 Floats = NDArray[np.float64]
@@ -115,7 +115,7 @@ class Cascade(MetaEstimatorMixin, BaseEstimator):
         self.regressor = regressor
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=False)
+    @validated(nested=True)
     def fit(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the stages that are not frozen, then, from the back, the cost of going on.
 
@@ -144,7 +144,7 @@ class Cascade(MetaEstimatorMixin, BaseEstimator):
             fitted, risk = fit_stage(stage, X, y, weight, name, self.random_state)
             self.stages_.append(fitted)
             parts.append(risk)
-        self._check_losses(X)
+        self._check_losses()
         risks = np.column_stack(parts)
         rows = np.flatnonzero(np.isfinite(risks).all(axis=1))
         if not len(rows):
@@ -197,10 +197,9 @@ class Cascade(MetaEstimatorMixin, BaseEstimator):
         rows = np.arange(n_rows)
         for number, model in enumerate(self.stages_):
             part = rows_of(X, rows)
-            owner, inner = find(model, part, "predict_risk")
-            answers = owner._answers(inner, None)
-            own, said = owner._risk(inner, answers), answers.get("predict")
-            prediction = said.copy() if prediction is None else filled(prediction, rows, said)
+            found = assess(model, part)
+            own, new = found.risk, found.prediction
+            prediction = new.copy() if prediction is None else replaced(prediction, rows, new)
             stage[rows], risk[rows] = number, own
             going_on, expert_risk = self._going_on(part, number, len(rows))
             leaves = own > going_on
@@ -258,8 +257,7 @@ class Cascade(MetaEstimatorMixin, BaseEstimator):
         for number, model in enumerate(self.stages_):
             rows = np.flatnonzero(decision.stage == number)
             if len(rows):
-                owner, inner = find(model, rows_of(X, rows), "loss_values")
-                paid[rows] += owner.loss_values(inner, y[rows])
+                paid[rows] += loss_values(model, rows_of(X, rows), y[rows])
         rows = np.flatnonzero(decision.deferred)
         if len(rows):
             paid[rows] += self._expert_losses(expert_loss, rows, len(y))
@@ -346,9 +344,8 @@ class Cascade(MetaEstimatorMixin, BaseEstimator):
                 f"the last, got {len(self.columns)}."
             )
 
-    def _check_losses(self, X: Any) -> None:
-        one_row = _safe_indexing(X, [0])
-        losses = [find(stage, one_row, "predict_risk")[0].loss_ for stage in self.stages_]
+    def _check_losses(self) -> None:
+        losses = [getattr(risk_part(stage), "loss_", None) for stage in self.stages_]
         if any(loss != losses[0] for loss in losses):
             raise ValueError(
                 f"stages must be of one loss, so that their risks can be compared; got {losses}."

@@ -1,4 +1,4 @@
-"""What rules that keep a promise share: pairs of risk and loss, how they are split, bounds."""
+"""What rules with a guarantee share: pairs of risk and loss, how they are split, bounds."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import GroupShuffleSplit
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Real
 from sklearn.utils.validation import check_is_fitted
 
-from condrisk._validation import check_vector, check_vectors, check_weight
+from condrisk._validation import check_vector, check_vectors, check_weight, validated
+from condrisk.deferral._rules import calibration_pairs
 
 Floats = NDArray[np.float64]
 
@@ -68,7 +70,7 @@ class ControlledRule(BaseEstimator, metaclass=ABCMeta):
     random_state: Any
     threshold_: float
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @validated(nested=False)
     def fit(
         self,
         risk: ArrayLike,
@@ -77,6 +79,7 @@ class ControlledRule(BaseEstimator, metaclass=ABCMeta):
         X: Any = None,
         sample_weight: ArrayLike | None = None,
         calibration: tuple[ArrayLike, ...] | None = None,
+        loss_bound: float | None = None,
     ) -> Self:
         """Choose thresholds to try on some rows, and test them on others.
 
@@ -93,26 +96,17 @@ class ControlledRule(BaseEstimator, metaclass=ABCMeta):
             The pairs to test on, of rows that neither predictor nor risk was fitted on. Then all
             of `risk` and `loss` serve to choose the thresholds to try, and they may come from
             rows that the model was fitted on.
+        loss_bound : float, optional
+            The greatest value that the loss can have, if that is known.
 
         Returns
         -------
         self : object
             The fitted rule.
         """
+        declared = np.inf if loss_bound is None else float(loss_bound)
         pairs = check_pairs(risk, loss, sample_weight)
-        if calibration is None:
-            held = None
-        elif isinstance(calibration, tuple | list) and len(calibration) in (2, 3):
-            held = check_pairs(*calibration)
-        else:
-            raise ValueError(
-                "calibration must be a tuple (risk, loss) or (risk, loss, sample_weight)."
-            )
-        return self._fit_pairs(pairs, held, declared=np.inf)
-
-    def _fit_pairs(self, pairs: Pairs, held: Pairs | None, *, declared: float) -> Self:
-        """Fit on checked pairs of a loss that is `declared` to be no greater than that."""
-        self._validate_params()
+        held = None if calibration is None else check_pairs(*calibration_pairs(calibration))
         weighted = [part for part in (pairs, held) if part is not None and part.weight is not None]
         self._check_use(declared=declared, weighted=bool(weighted))
         if held is not None and (held.weight is None) != (pairs.weight is None):
@@ -123,7 +117,7 @@ class ControlledRule(BaseEstimator, metaclass=ABCMeta):
             self._check_weights(part)
         if held is None:
             pairs, held = self._split(pairs)
-        most = self._most(declared)
+        most = float(declared if self.cap is None else min(self.cap, declared))
         rng = check_random_state(self.random_state)
         held = held.at(rng.permutation(len(held.risk)))  # a sorted table does no harm
         self.n_calibration_ = len(held.risk)
@@ -146,7 +140,7 @@ class ControlledRule(BaseEstimator, metaclass=ABCMeta):
         X : array-like, optional
             Ignored.
         cost : float or array-like of shape (n_samples,), optional
-            Ignored: the promise decides, whatever the price.
+            Ignored: the guarantee decides, whatever the cost.
 
         Returns
         -------
@@ -156,14 +150,64 @@ class ControlledRule(BaseEstimator, metaclass=ABCMeta):
         check_is_fitted(self, "threshold_")
         return check_vector(risk, "risk") > self.threshold_
 
-    # -- for the model that carries the rule -----------------------------------------------------
+    def hold_back(
+        self,
+        n_rows: int,
+        *,
+        groups: Any = None,
+        weighted: bool = False,
+        loss_bound: float = np.inf,
+        fits_model: bool = True,
+        given: bool = False,
+    ) -> NDArray[np.intp] | None:
+        """Return which rows a model must not be fitted on, so that the rule can be tested on them.
+
+        Parameters
+        ----------
+        n_rows : int
+            How many rows there are.
+        groups : array-like of shape (n_rows,), optional
+            Groups of rows that depend on each other.
+        weighted : bool, default=False
+            Whether the rows have weights.
+        loss_bound : float, default=inf
+            The greatest value that the loss can have.
+        fits_model : bool, default=True
+            Whether the other rows fit a model, or only the rule.
+        given : bool, default=False
+            Whether calibration rows are given apart, so that none has to be kept.
+
+        Returns
+        -------
+        ndarray of int or None
+            Positions, increasing; None if no rows have to be kept.
+        """
+        self._validate_params()
+        self._check_use(declared=loss_bound, weighted=weighted)
+        if given:
+            return None
+        if groups is not None and self.guarantee:
+            raise ValueError(
+                "groups: rows of one group depend on each other, and the tests of "
+                f"{type(self).__name__} are exact for independent rows only. Give one row of each "
+                "group as calibration rows, or set guarantee=False to go without a guarantee."
+            )
+        share = self._kept_share(fits_model=fits_model)
+        if not share:
+            return None
+        if groups is None:
+            return self._split_rows(n_rows, share)[1]
+        splitter = GroupShuffleSplit(1, test_size=share, random_state=self.random_state)
+        return np.sort(next(splitter.split(np.zeros(n_rows), groups=groups))[1])
+
+    # -- inside -----------------------------------------------------------------------------
 
     def _check_use(self, *, declared: float, weighted: bool) -> None:
-        """Raise where a promise could not be kept, before anything is fitted."""
+        """Raise where no guarantee could be given, before anything is fitted."""
         if self.cap is None and not np.isfinite(declared):
             raise ValueError(
                 "cap must be given, since this loss declares no greatest value: a single huge "
-                "loss, too rare to be among the rows, would break any promise about the mean. "
+                "loss, too rare to be among the rows, would break any guarantee about the mean. "
                 "The rule then controls the mean of min(loss, cap)."
             )
         if weighted and self.max_weight is None:
@@ -190,8 +234,8 @@ class ControlledRule(BaseEstimator, metaclass=ABCMeta):
             raise ValueError(
                 "calibration_size must not be 0: losses of rows that the model was fitted on, "
                 "out-of-fold ones of a model that is fitted again included, are not those of the "
-                "model on new rows, so nothing can be promised from them. Keep rows for the tests, "
-                "give them as calibration=, or set guarantee=False to go without a promise."
+                "model on new rows, so they guarantee nothing. Keep rows for the tests, give them "
+                "as calibration=, or set guarantee=False to go without a guarantee."
             )
         return float(self.calibration_size)
 
@@ -213,9 +257,6 @@ class ControlledRule(BaseEstimator, metaclass=ABCMeta):
             return pairs, pairs
         rest, kept = self._split_rows(len(pairs.risk), share)
         return pairs.at(rest), pairs.at(kept)
-
-    def _most(self, declared: float) -> float:
-        return float(declared if self.cap is None else min(self.cap, declared))
 
     def _loss_name(self) -> str:
         return "loss" if self.cap is None else f"min(loss, {self.cap:g})"

@@ -11,26 +11,26 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Decision:
-    """The answer, its risk and whether to ask the expert instead, row by row.
+    """The prediction, its risk and whether to defer it to an expert, row by row.
 
     Attributes
     ----------
     prediction : ndarray of shape (n_samples,)
-        The predictor's answer, for deferred rows too.
+        The predictor's prediction, for deferred rows too.
     risk : ndarray of shape (n_samples,)
         Its estimated expected loss.
     deferred : ndarray of bool, shape (n_samples,)
-        True where the expert should be asked.
-    promise : str or None
-        What the rule promises about the accepted rows, "no guarantee" where it was told to go
-        without, None for rules that promise nothing.
+        True where the row goes to an expert.
+    guarantee : str or None
+        What the rule guarantees about the accepted rows, "no guarantee" where it was told to go
+        without, None for rules that have none.
     """
 
     prediction: NDArray[Any]
     risk: NDArray[np.float64]
     deferred: NDArray[np.bool_]
     _rows: Any = field(default=None, repr=False, compare=False)
-    promise: str | None = None
+    guarantee: str | None = None
 
     def to_frame(self) -> Any:
         """Return the decision as a data frame of the kind that the rows came in.

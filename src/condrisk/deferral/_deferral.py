@@ -1,4 +1,4 @@
-"""The model that carries a rule: predict, or ask somebody who knows better."""
+"""The model that carries a rule: predict, or defer to an expert."""
 
 from __future__ import annotations
 
@@ -6,20 +6,26 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, _fit_context, clone
-from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.utils import get_tags, indexable
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metadata_routing import MetadataRouter, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from condrisk._delegate import find, has_risk, is_frozen
+from condrisk._delegate import Assessment, assess, find, has_risk, is_frozen, risk_part
 from condrisk._routing import add_part, routing_enabled, weight_params
-from condrisk._validation import check_cost, check_weight
-from condrisk.deferral._calibration_rows import Rows, declared_maximum, pairs_of, set_aside
-from condrisk.deferral._controlled import ControlledRule, check_pairs
+from condrisk._validation import check_cost, check_weight, validated
 from condrisk.deferral._decision import Decision
-from condrisk.deferral._rules import CostRule
+from condrisk.deferral._rows import (
+    Rows,
+    held_out_pairs,
+    hold_back,
+    loss_bound,
+    needs_fit,
+    pairs_of,
+)
+from condrisk.deferral._rules import CostRule, fit_rule
 
 
 def _risk_has(method: str) -> Any:
@@ -31,7 +37,7 @@ def _risk_has(method: str) -> Any:
 
 
 class Deferral(MetaEstimatorMixin, BaseEstimator):
-    """A predictor that knows when to ask: it defers the rows that a rule picks by their risk.
+    """A predictor that defers the rows that a rule picks by their risk.
 
     Parameters
     ----------
@@ -40,22 +46,22 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
         It is fitted together with the rule; frozen (`sklearn.frozen.FrozenEstimator`), it is used
         as it is and only the rule is fitted.
     cost : float or None, default=None
-        The price of asking, in units of the loss. It is a price, not something to search over:
-        `score` charges it for each deferred row, and a search at a fixed price finds the risk or
-        rule with the least deferral loss. None if each call gives its own.
+        The cost of deferring a row, in units of the loss. It is given, not something to search
+        over: `score` charges it for each deferred row, and a search at a fixed cost finds the risk
+        or rule with the least deferral loss. None if each call gives its own.
     rule : rule or None, default=None
-        What decides; None is `CostRule`: defer iff the risk exceeds the price. Rules that keep a
-        promise about new rows (`RiskControlRule`, `RateControlRule`) test it on rows that are
-        set aside from those given to `fit`, or given apart.
+        What decides; None is `CostRule`: defer iff the risk exceeds the cost. Rules with a
+        guarantee (`RiskControlRule`, `RateControlRule`) test it on rows that are held back from
+        those given to `fit`, or given apart.
 
     Attributes
     ----------
     risk_ : estimator
         The fitted risk estimator.
     rule_ : rule
-        The fitted rule. It is fitted on the out-of-fold risks and losses of a cross-fitted risk
-        estimator, otherwise on those of the rows that the risk was fitted on. A rule that keeps a
-        promise chooses thresholds on these and tests them on rows that nothing was fitted on.
+        The fitted rule. It is fitted on the risk estimator's `held_out_`: losses of held-out rows
+        and risks that were estimated without them. A rule with a guarantee chooses thresholds on
+        these and tests them on rows that nothing was fitted on.
     classes_ : ndarray of shape (n_classes,)
         The labels, for classifiers.
     n_features_in_ : int
@@ -74,7 +80,7 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
     >>> model.defer([[-2, 0, 0, 0, 0], [2, 0, 0, 0, 0]])
     array([False,  True])
     >>> fresh = world.sample(2000, random_state=1)
-    >>> bool(-model.score(fresh.X, fresh.y) < 1.0)  # better than always asking
+    >>> bool(-model.score(fresh.X, fresh.y) < 1.0)  # better than deferring everything
     True
     """
 
@@ -89,11 +95,11 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
         self.cost = cost
         self.rule = rule
 
-    @_fit_context(prefer_skip_nested_validation=False)
+    @validated(nested=True)
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         *,
         sample_weight: ArrayLike | None = None,
         calibration: tuple[Any, ...] | None = None,
@@ -110,17 +116,35 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
         sample_weight : array-like of shape (n_samples,), optional
             Weights, for risk and rule.
         calibration : tuple (X, y) or (X, y, sample_weight), optional
-            Only for rules that keep a promise: rows that neither predictor nor risk was fitted
-            on, to test on. Without them such a rule sets rows aside, as its `calibration_size`
-            says; all of a frozen risk's rows are taken as new to it.
+            Rows that neither predictor nor risk was fitted on, for the rule. Rules with a
+            guarantee are tested on them; without such rows they hold some back, as their
+            `calibration_size` says. All rows of a frozen risk are taken as new to it.
         **params : dict
-            Passed on to the risk estimator's fit, such as ``groups=`` and ``prediction=``.
+            Passed on to the risk estimator's fit, such as ``groups=``, ``prediction=`` and, in
+            place of `y`, ``loss=``.
 
         Returns
         -------
         self : object
             The fitted model.
         """
+        self._check()
+        (X,) = indexable(X)
+        weight = None if sample_weight is None else np.asarray(sample_weight)
+        rule = clone(CostRule() if self.rule is None else self.rule, safe=False)
+        rows, kept = hold_back(rule, self.risk, Rows(X, y, weight, params), calibration)
+        for_risk = self._risk_params(rows.weight, rows.params)
+        if is_frozen(self.risk):
+            self.risk_ = self.risk
+            check_is_fitted(self.risk_)
+        else:
+            self.risk_ = clone(self.risk).fit(rows.X, rows.y, **for_risk)
+        self.rule_ = rule
+        if needs_fit(rule):
+            self._fit_rule(rows, kept)
+        return self
+
+    def _check(self) -> None:
         if not has_risk(self.risk):
             raise ValueError(
                 f"risk must be a risk estimator such as RegressionRisk or PlugInRisk, or a "
@@ -133,67 +157,54 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
             )
         if self.cost is not None:
             if np.ndim(self.cost):
-                raise ValueError("cost must be one number here; give a price a row to `decide`.")
+                raise ValueError("cost must be one number here; give a cost per row to `decide`.")
             check_cost(self.cost, np.zeros(1), "cost")
-        (X,) = indexable(X)
-        weight = None if sample_weight is None else np.asarray(sample_weight)
-        rule = clone(CostRule() if self.rule is None else self.rule)
-        rows, held = set_aside(rule, self.risk, Rows(X, y, weight, params), calibration)
-        X, y, weight, params = rows
-        for_risk, for_rule = self._route(weight, params)
-        if is_frozen(self.risk):
-            self.risk_ = self.risk
-            check_is_fitted(self.risk_)
-        else:
-            self.risk_ = clone(self.risk).fit(X, y, **for_risk)
-        self.rule_ = rule
-        if get_tags(rule).requires_fit:
-            self._fit_rule(X, y, params.get("prediction"), for_rule, held)
-        return self
 
-    def _fit_rule(
-        self, X: Any, y: Any, prediction: Any, for_rule: dict[str, Any], held: Rows | None
-    ) -> None:
-        owner, inner = find(self.risk_, X, "predict_risk")
-        if is_frozen(self.risk):
-            given = {} if prediction is None else {"prediction": prediction}
-            loss, risk = owner.loss_values(inner, y, **given), owner.predict_risk(inner, **given)
-        else:
-            rows, loss, risk = owner._calibration(inner, prediction)
-            X = _safe_indexing(X, rows)
-            for_rule = {name: _safe_indexing(v, rows) for name, v in for_rule.items()}
-        if isinstance(self.rule_, ControlledRule):
-            self.rule_._fit_pairs(
-                check_pairs(risk, loss, for_rule.get("sample_weight")),
-                None if held is None else pairs_of(self.risk_, held),
-                declared=declared_maximum(owner),
+    def _fit_rule(self, rows: Rows, kept: Rows | None) -> None:
+        """Fit the rule on risks and losses of held-out rows; it is tested on `kept`, if any."""
+        pairs = pairs_of(self.risk_, rows) if is_frozen(self.risk) else None
+        if pairs is None:
+            pairs = held_out_pairs(self.risk_, rows)
+        tests = None if kept is None else pairs_of(self.risk_, kept)
+        if pairs is None:
+            pairs, tests = tests, None  # all that is there: the rule divides it by itself
+        if pairs is None:
+            raise ValueError(
+                f"rule: {type(self.rule_).__name__} is fitted on held-out risks, and "
+                f"{type(risk_part(self.risk_)).__name__} has no held_out_: give calibration= rows, "
+                f"or use CostRule."
             )
-        else:
-            self.rule_.fit(risk, loss, X=X, **for_rule)
+        fit_rule(
+            self.rule_,
+            pairs.risk,
+            pairs.loss,
+            pairs.X,
+            pairs.weight,
+            None if tests is None else tests.for_tests(),
+            loss_bound(self.risk_),
+        )
 
-    def _route(
-        self, sample_weight: Any, params: dict[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return what the fits of risk and rule get."""
+    def _risk_params(self, sample_weight: Any, params: dict[str, Any]) -> dict[str, Any]:
+        """Return what the fit of the risk estimator gets."""
+        if is_frozen(self.risk):
+            return {}
         if routing_enabled():
-            routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
-            return dict(routed["risk"].fit), dict(routed["rule"].fit)
-        for_risk = dict(params)
-        if not is_frozen(self.risk):
-            for_risk |= weight_params(self.risk, sample_weight, part="risk")
-        return for_risk, {} if sample_weight is None else {"sample_weight": sample_weight}
+            weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+            routed = process_routing(self, "fit", **weights, **params)
+            return dict(routed["risk"].fit)
+        return params | weight_params(self.risk, sample_weight, part="risk")
 
     # -- using it ---------------------------------------------------------------------------
 
     def predict(self, X: Any, *, prediction: ArrayLike | None = None) -> NDArray[Any]:
-        """Return the predictor's answer for every row, deferred or not; never a sentinel.
+        """Return the prediction of every row, deferred or not; never a sentinel.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows.
         prediction : array-like, optional
-            Only where the predictor lives elsewhere: what it says.
+            Only for an external predictor: its responses.
 
         Returns
         -------
@@ -216,14 +227,14 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
         return self.risk_.decision_function(X)
 
     def predict_risk(self, X: Any, *, prediction: ArrayLike | None = None) -> NDArray[np.float64]:
-        """Estimate the expected loss of the predictor's answer at each row.
+        """Estimate the expected loss of the prediction at each row.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows.
         prediction : array-like, optional
-            Only where the predictor lives elsewhere: what it says.
+            Only for an external predictor: its responses.
 
         Returns
         -------
@@ -236,7 +247,7 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
     def loss_values(
         self, X: Any, y: Any, *, prediction: ArrayLike | None = None
     ) -> NDArray[np.float64]:
-        """Return the realised loss of the predictor's answer at each row, deferred or not.
+        """Return the realised loss of the prediction of each row, deferred or not.
 
         Parameters
         ----------
@@ -245,7 +256,7 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Their targets.
         prediction : array-like, optional
-            Only where the predictor lives elsewhere: what it says.
+            Only for an external predictor: its responses.
 
         Returns
         -------
@@ -255,27 +266,47 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
         owner, X = self._owner(X)
         return owner.loss_values(X, y, **_given(prediction))
 
+    def assess(self, X: Any, y: Any = None, *, prediction: ArrayLike | None = None) -> Assessment:
+        """Return predictions, risks and, given `y`, losses; each response is computed once.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,), optional
+            Their targets.
+        prediction : array-like, optional
+            Only for an external predictor: its responses.
+
+        Returns
+        -------
+        Assessment
+            A named tuple (prediction, risk, loss); loss is None without `y`.
+        """
+        check_is_fitted(self, "risk_")
+        return assess(self.risk_, X, y, prediction=prediction)
+
     def defer(
         self, X: Any, *, cost: ArrayLike | None = None, prediction: ArrayLike | None = None
     ) -> NDArray[np.bool_]:
-        """Tell for which rows to ask the expert.
+        """Return which rows go to an expert.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows.
         cost : float or array-like of shape (n_samples,), optional
-            The price of asking, one for all rows or one a row; the model's own if not given.
+            The cost of deferring, one for all rows or one per row; the model's own if not given.
         prediction : array-like, optional
-            Only where the predictor lives elsewhere: what it says.
+            Only for an external predictor: its responses.
 
         Returns
         -------
         ndarray of bool, shape (n_samples,)
-            True where the expert is asked.
+            True where the row is deferred.
         """
         risk = self.predict_risk(X, prediction=prediction)
-        return self._defer(risk, X, self._price(cost, risk))
+        return self._defer(risk, X, self._cost(cost, risk))
 
     def decide(
         self, X: Any, *, cost: ArrayLike | None = None, prediction: ArrayLike | None = None
@@ -287,21 +318,19 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             Rows.
         cost : float or array-like of shape (n_samples,), optional
-            The price of asking, one for all rows or one a row; the model's own if not given.
+            The cost of deferring, one for all rows or one per row; the model's own if not given.
         prediction : array-like, optional
-            Only where the predictor lives elsewhere: what it says.
+            Only for an external predictor: its responses.
 
         Returns
         -------
         Decision
             With `prediction`, `risk`, `deferred` and `to_frame()`.
         """
-        owner, inner = self._owner(X)
-        answers = owner._answers(inner, prediction)
-        risk = owner._risk(inner, answers)
-        deferred = self._defer(risk, X, self._price(cost, risk))
-        promise = getattr(self.rule_, "promise_", None)
-        return Decision(answers.get("predict"), risk, deferred, X, promise)
+        found = self.assess(X, prediction=prediction)
+        deferred = self._defer(found.risk, X, self._cost(cost, found.risk))
+        guarantee = getattr(self.rule_, "guarantee_", None)
+        return Decision(found.prediction, found.risk, deferred, X, guarantee)
 
     def score(
         self,
@@ -313,7 +342,7 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
         sample_weight: ArrayLike | None = None,
         prediction: ArrayLike | None = None,
     ) -> float:
-        """Return minus the mean deferral loss: the loss where accepted, the price where not.
+        """Return minus the mean deferral loss: the loss where accepted, the cost where not.
 
         Parameters
         ----------
@@ -322,33 +351,33 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Their targets.
         cost : float or array-like of shape (n_samples,), optional
-            The price of asking, one for all rows or one a row; the model's own if not given.
+            The cost of deferring, one for all rows or one per row; the model's own if not given.
         expert_loss : array-like of shape (n_samples, n_experts) or (n_samples,), optional
             Only with an `ExpertRule`, whose experts err: the realised loss of their answers, which
-            is paid beside price and fee.
+            is paid beside cost and fee.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows in the mean.
         prediction : array-like, optional
-            Only where the predictor lives elsewhere: what it says.
+            Only for an external predictor: its responses.
 
         Returns
         -------
         float
             Larger is better.
         """
-        owner, inner = self._owner(X)
-        answers = owner._answers(inner, prediction)
-        loss = owner._losses(owner._check_y(y, inner), answers.get(owner.loss_.response))
-        price = self._price(cost, loss)
-        paid = self._paid(loss, owner._risk(inner, answers), X, price, expert_loss)
-        return -float(np.average(paid, weights=check_weight(sample_weight, loss, "X")))
+        if y is None:
+            raise ValueError("y must be given to score a deferral: the targets of the rows.")
+        found = self.assess(X, y, prediction=prediction)
+        assert found.loss is not None
+        paid = self._paid(found.loss, found.risk, X, self._cost(cost, found.loss), expert_loss)
+        return -float(np.average(paid, weights=check_weight(sample_weight, found.loss, "X")))
 
     def _paid(
         self,
         loss: NDArray[np.float64],
         risk: NDArray[np.float64],
         X: Any,
-        price: NDArray[np.float64] | None,
+        cost: NDArray[np.float64] | None,
         expert_loss: ArrayLike | None,
     ) -> NDArray[np.float64]:
         """Return what each row has cost."""
@@ -358,16 +387,16 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
                     "expert_loss must be given to score a rule whose experts err: the realised "
                     "loss of each expert's answer to each row."
                 )
-            who = self.rule_.assign(risk, X=X, cost=price)
-            return self.rule_.cost_values(loss, expert_loss, who, cost=price)
+            who = self.rule_.assign(risk, X=X, cost=cost)
+            return self.rule_.cost_values(loss, expert_loss, who, cost=cost)
         if expert_loss is not None:
             raise ValueError("expert_loss is only for rules whose experts err, as ExpertRule's.")
-        if price is None:
+        if cost is None:
             raise ValueError(
-                "cost must be given to score a deferral: the price of asking, as "
+                "cost must be given to score a deferral: the cost of deferring a row, as "
                 "Deferral(risk, cost=…) or score(X, y, cost=…)."
             )
-        return np.where(self._defer(risk, X, price), price, loss)
+        return np.where(self._defer(risk, X, cost), cost, loss)
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -395,12 +424,12 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "risk_")
         return find(self.risk_, X, "predict_risk")
 
-    def _price(self, cost: ArrayLike | None, like: NDArray[Any]) -> NDArray[np.float64] | None:
+    def _cost(self, cost: ArrayLike | None, like: NDArray[Any]) -> NDArray[np.float64] | None:
         cost = self.cost if cost is None else cost
         return None if cost is None else check_cost(cost, like, "X")
 
-    def _defer(self, risk: NDArray[Any], X: Any, price: Any) -> NDArray[np.bool_]:
-        return self.rule_.defer(risk, X=X, cost=price)
+    def _defer(self, risk: NDArray[Any], X: Any, cost: Any) -> NDArray[np.bool_]:
+        return self.rule_.defer(risk, X=X, cost=cost)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return which part takes which metadata.
@@ -411,10 +440,8 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
             The routing of scikit-learn.
         """
         router = MetadataRouter(owner=self).add_self_request(self)
-        if not is_frozen(self.risk):
-            add_part(router, risk=self.risk)
-        rule = CostRule() if self.rule is None else clone(self.rule)
-        return add_part(router, rule=rule.set_fit_request(sample_weight=True))
+        # The rule takes the weights itself, whatever the risk does with them.
+        return router if is_frozen(self.risk) else add_part(router, risk=self.risk)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

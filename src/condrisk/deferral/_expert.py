@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval
 from sklearn.utils._param_validation import Real as RealNumber
 
 from condrisk._delegate import has_risk, predict_risk
-from condrisk._validation import Vector, check_cost, check_vector
+from condrisk._validation import Vector, check_cost, check_vector, validated
 from condrisk.deferral._assignment import assign_batch, assign_greedily
 from condrisk.deferral._expert_risk import denoised_risk
 
@@ -116,7 +116,7 @@ class ExpertRule(BaseEstimator):
         self.capacity = capacity
         self.noise = noise
 
-    @_fit_context(prefer_skip_nested_validation=False)
+    @validated(nested=True)
     def fit(
         self,
         risk: ArrayLike | None = None,
@@ -124,6 +124,8 @@ class ExpertRule(BaseEstimator):
         *,
         X: Any = None,
         sample_weight: ArrayLike | None = None,
+        calibration: tuple[ArrayLike, ...] | None = None,
+        loss_bound: float | None = None,
     ) -> Self:
         """Check the parameters: the rule has nothing to learn, its experts are fitted already.
 
@@ -135,6 +137,10 @@ class ExpertRule(BaseEstimator):
             Ignored.
         sample_weight : array-like of shape (n_samples,), optional
             Ignored.
+        calibration : tuple, optional
+            Ignored.
+        loss_bound : float, optional
+            Ignored.
 
         Returns
         -------
@@ -144,7 +150,7 @@ class ExpertRule(BaseEstimator):
         self._check()
         return self
 
-    def prices(
+    def expected_costs(
         self, risk: ArrayLike, *, X: Any = None, cost: ArrayLike | None = None
     ) -> NDArray[np.float64]:
         """Return what asking each expert is estimated to cost: price, fee and the expert's risk.
@@ -262,18 +268,18 @@ class ExpertRule(BaseEstimator):
         if who.shape != values.shape or not np.isin(who, np.arange(-1, len(fees))).all():
             raise ValueError("assigned must be the position of an expert, or -1, for each row.")
         extra = np.zeros(()) if cost is None else check_cost(cost, values, "loss")
-        asked = np.flatnonzero(who >= 0)
+        deferred = np.flatnonzero(who >= 0)
         paid = values.copy()
-        paid[asked] = theirs[asked, who[asked]] + fees[who[asked]]
-        paid[asked] += np.broadcast_to(extra, len(values))[asked]
+        paid[deferred] = theirs[deferred, who[deferred]] + fees[who[deferred]]
+        paid[deferred] += np.broadcast_to(extra, len(values))[deferred]
         return check_vector(paid, "expert_loss of the experts asked")
 
     # -- inside -----------------------------------------------------------------------------
 
     def _gain(self, risk: ArrayLike, X: Any, cost: ArrayLike | None) -> NDArray[np.float64]:
         """Return what asking each expert is estimated to win over the model's answer."""
-        prices = self.prices(risk, X=X, cost=cost)
-        return denoised_risk(check_vector(risk, "risk"), self.noise)[:, None] - prices
+        expected_costs = self.expected_costs(risk, X=X, cost=cost)
+        return denoised_risk(check_vector(risk, "risk"), self.noise)[:, None] - expected_costs
 
     def _check(self) -> tuple[list[Any], Vector, NDArray[np.intp]]:
         """Return the experts, their fees and their capacities."""

@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils._param_validation import HasMethods, Interval, Real
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from condrisk._validation import check_weight
+from condrisk._validation import check_weight, validated
 from condrisk.deferral._overlap import (
     FEWEST_ROWS,
     NOT_CHECKED,
@@ -84,8 +84,8 @@ class ExpertRisk(BaseEstimator):
         errors; only for the zero-one loss on two classes. The risk of the model has to be
         corrected in the same way, by ``ExpertRule(noise=…)``.
     propensity_model : classifier or None, default=None
-        Learns the probability of asking where `fit` gets ``asked`` but no ``propensity``; None is
-        a boosting of small trees with large leaves.
+        Learns the propensity where `fit` gets ``deferred`` but no ``propensity``; None is boosting
+        of small trees with large leaves.
     floor : float, default=0.05
         A row is outside of what the expert was asked if its propensity is below this share of the
         mean propensity.
@@ -117,9 +117,9 @@ class ExpertRisk(BaseEstimator):
     >>> X = rng.normal(size=(2000, 2))
     >>> y = rng.integers(0, 2, 2000)
     >>> wrong = rng.random(2000) < np.where(X[:, 0] > 0, 0.3, 0.05)
-    >>> asked = rng.random(2000) < 0.5
+    >>> deferred = rng.random(2000) < 0.5
     >>> expert = ExpertRisk("zero_one", random_state=0)
-    >>> expert = expert.fit(X, y, answer=np.where(wrong, 1 - y, y), asked=asked)
+    >>> expert = expert.fit(X, y, prediction=np.where(wrong, 1 - y, y), deferred=deferred)
     >>> good, bad = expert.predict_risk([[-1.0, 0.0], [1.0, 0.0]])
     >>> bool(good < 0.1 < 0.2 < bad)
     True
@@ -156,14 +156,14 @@ class ExpertRisk(BaseEstimator):
         self.max_outside = max_outside
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=False)
+    @validated(nested=True)
     def fit(
         self,
         X: Any,
         y: Any,
         *,
-        answer: Any,
-        asked: ArrayLike | None = None,
+        prediction: Any,
+        deferred: ArrayLike | None = None,
         propensity: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
@@ -172,14 +172,14 @@ class ExpertRisk(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows: all that the expert might have been asked about, with `asked`, or only those
-            that the expert was asked about.
+            Rows: all that might have been deferred to the expert, with `deferred`, or only those
+            that were.
         y : array-like of shape (n_samples,)
-            The truth, not the expert's own answers; ignored on rows that were not asked about.
-        answer : array-like of shape (n_samples,) or (n_samples, n_classes)
-            What the expert said; ignored on rows that were not asked about.
-        asked : array-like of bool, shape (n_samples,), optional
-            True where the expert was asked; None if everywhere.
+            The truth, not the expert's own answers; ignored on rows that were not deferred.
+        prediction : array-like of shape (n_samples,) or (n_samples, n_classes)
+            The expert's predictions; ignored on rows that were not deferred.
+        deferred : array-like of bool, shape (n_samples,), optional
+            True where the row was deferred to the expert; None if everywhere.
         propensity : array-like of shape (n_samples,), optional
             The probability with which the expert was asked, where it is known.
         sample_weight : array-like of shape (n_samples,), optional
@@ -191,19 +191,21 @@ class ExpertRisk(BaseEstimator):
             The fitted estimator.
         """
         (X,) = indexable(X)
-        mask = _check_asked(asked, _num_samples(X))
-        y, answer = _check_truth(y, "y", mask), _check_truth(answer, "answer", mask)
+        mask = _check_deferred(deferred, _num_samples(X))
+        y, prediction = _check_truth(y, "y", mask), _check_truth(prediction, "prediction", mask)
         weight = check_weight(sample_weight, np.zeros(len(mask)), "X")
-        self.overlap_ = self._overlap(X, mask, asked is not None, propensity)
+        self.overlap_ = self._overlap(X, mask, deferred is not None, propensity)
         self._refuse(self.overlap_)
         rows = np.flatnonzero(mask)
-        self._check_noise(y[rows], answer[rows])
-        _warn_if_the_same(y[rows], answer[rows])
+        self._check_noise(y[rows], prediction[rows])
+        _warn_if_the_same(y[rows], prediction[rows])
         risk = RegressionRisk(
-            None, loss=self.loss, regressor=self.regressor, random_state=self.random_state
+            "precomputed", loss=self.loss, regressor=self.regressor, random_state=self.random_state
         )
         given = {} if weight is None else {"sample_weight": weight[rows]}
-        self.risk_ = risk.fit(_safe_indexing(X, rows), y[rows], prediction=answer[rows], **given)
+        self.risk_ = risk.fit(
+            _safe_indexing(X, rows), y[rows], prediction=prediction[rows], **given
+        )
         self.assumptions_ = self._assumptions()
         return self
 
@@ -239,45 +241,47 @@ class ExpertRisk(BaseEstimator):
         check_is_fitted(self, "risk_")
         if self.overlap_.rate is None or not hasattr(self, "propensity_model_"):
             raise ValueError(
-                "asked was not given to fit, or its probability was known, or there were too few "
-                "rows: there is no estimate of where the expert is asked."
+                "deferred was not given to fit, or its probability was known, or there were too "
+                "few rows: there is no estimate of which rows are deferred."
             )
         return self.propensity_model_.predict_proba(X)[:, 1] >= self.floor * self.overlap_.rate
 
     # -- inside -----------------------------------------------------------------------------
 
-    def _overlap(self, X: Any, asked: NDArray[np.bool_], told: bool, propensity: Any) -> Overlap:
+    def _overlap(self, X: Any, deferred: NDArray[np.bool_], told: bool, propensity: Any) -> Overlap:
         self.__dict__.pop("propensity_model_", None)
         if propensity is not None:
-            known = check_propensity(propensity, asked)
+            known = check_propensity(propensity, deferred)
             # Rows asked stand for 1/p rows each where those not asked are not here.
             weight = None if told else 1 / known
             return judge(known, weight=weight, floor=self.floor, source="given")
         if not told:
             return NOT_CHECKED
-        if asked.all():
-            return judge(np.ones(len(asked)), weight=None, floor=self.floor, source="all asked")
-        if min(asked.sum(), (~asked).sum()) < FEWEST_ROWS:
+        if deferred.all():
+            return judge(
+                np.ones(len(deferred)), weight=None, floor=self.floor, source="all deferred"
+            )
+        if min(deferred.sum(), (~deferred).sum()) < FEWEST_ROWS:
             return NOT_CHECKED
         self.propensity_model_, estimate = estimate_propensity(
-            self.propensity_model, X, asked, self.random_state
+            self.propensity_model, X, deferred, self.random_state
         )
         return judge(estimate, weight=None, floor=self.floor, source="estimated")
 
     def _refuse(self, overlap: Overlap) -> None:
         if overlap.outside is not None and overlap.outside > self.max_outside:
             raise ValueError(
-                f"asked: the expert was hardly ever asked in {overlap.outside:.1%} of the rows "
+                f"deferred: the expert was hardly ever asked in {overlap.outside:.1%} of the rows "
                 f"(propensity below {self.floor:g} of its mean, {overlap.source}), more than "
                 f"max_outside={self.max_outside:g}. The expert's risk is not identified there: ask "
                 f"about such rows too, leave them out of X, or raise max_outside to extrapolate."
             )
 
-    def _check_noise(self, y: NDArray[Any], answer: NDArray[Any]) -> None:
+    def _check_noise(self, y: NDArray[Any], prediction: NDArray[Any]) -> None:
         if not self.noise:
             return
-        n_classes = len(np.unique(np.concatenate([y, answer]))) if answer.ndim == 1 else 0
-        if get_loss(self.loss) != zero_one or n_classes > 2 or answer.ndim != 1:
+        n_classes = len(np.unique(np.concatenate([y, prediction]))) if prediction.ndim == 1 else 0
+        if get_loss(self.loss) != zero_one or n_classes > 2 or prediction.ndim != 1:
             raise ValueError(
                 "noise can be corrected for the zero-one loss on labels of two classes only."
             )
@@ -286,7 +290,7 @@ class ExpertRisk(BaseEstimator):
         known = []
         if self.overlap_.source == "not checked":
             known.append("the expert is asked with a positive probability at every x")
-        if self.overlap_.source != "all asked":
+        if self.overlap_.source != "all deferred":
             known.append("whether the expert was asked depended on x alone")
         known.append("y is the truth, not the expert's own answer")
         if self.noise:
@@ -294,32 +298,32 @@ class ExpertRisk(BaseEstimator):
         return tuple(known)
 
 
-def _check_asked(asked: Any, n_rows: int) -> NDArray[np.bool_]:
-    if asked is None:
+def _check_deferred(deferred: Any, n_rows: int) -> NDArray[np.bool_]:
+    if deferred is None:
         return np.ones(n_rows, dtype=bool)
-    mask = np.asarray(asked)
+    mask = np.asarray(deferred)
     if mask.shape != (n_rows,) or not np.isin(mask, (0, 1)).all():
-        raise ValueError(f"asked must be True or False for each of the {n_rows} rows of X.")
+        raise ValueError(f"deferred must be True or False for each of the {n_rows} rows of X.")
     if not mask.any():
-        raise ValueError("asked is False everywhere: nothing is known about the expert.")
+        raise ValueError("deferred is False everywhere: nothing is known about the expert.")
     return mask.astype(bool)
 
 
-def _check_truth(values: Any, name: str, asked: NDArray[np.bool_]) -> NDArray[Any]:
+def _check_truth(values: Any, name: str, deferred: NDArray[np.bool_]) -> NDArray[Any]:
     if values is None:
         what = {
             "y": "y must be the truth on the rows that the expert answered: without it only the "
             "disagreement of the expert with somebody else is known, which is not a risk.",
-            "answer": "answer must be given: what the expert said of each row.",
+            "prediction": "prediction must be given: the expert's prediction of each row.",
         }
         raise ValueError(what[name])
     array = np.asarray(values)
-    if array.shape[:1] != asked.shape:
+    if array.shape[:1] != deferred.shape:
         raise ValueError(
-            f"{name} must have one entry for each of the {len(asked)} rows of X, "
+            f"{name} must have one entry for each of the {len(deferred)} rows of X, "
             f"got shape {array.shape}."
         )
-    seen = array[asked]
+    seen = array[deferred]
     missing = seen != seen if seen.dtype.kind in "fcO" else np.zeros(1, dtype=bool)
     if seen.dtype == object:
         missing |= seen == None  # noqa: E711 - elementwise
@@ -331,11 +335,11 @@ def _check_truth(values: Any, name: str, asked: NDArray[np.bool_]) -> NDArray[An
     return array
 
 
-def _warn_if_the_same(y: NDArray[Any], answer: NDArray[Any]) -> None:
-    if y.shape == answer.shape and np.array_equal(y, answer):
+def _warn_if_the_same(y: NDArray[Any], prediction: NDArray[Any]) -> None:
+    if y.shape == prediction.shape and np.array_equal(y, prediction):
         warnings.warn(
-            "y equals answer on every row, so the expert's risk is zero. If y was taken from this "
-            "expert, it is not the truth, and nothing is known about the expert's errors.",
+            "y equals prediction on every row, so the expert's risk is zero. If y was taken from "
+            "this expert, it is not the truth, and nothing is known about the expert's errors.",
             UserWarning,
             stacklevel=4,
         )

@@ -6,12 +6,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, _fit_context, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import HasMethods, Integral, Interval, Real
 from sklearn.utils.validation import check_is_fitted
 
-from condrisk._validation import check_vector
-from condrisk.deferral._rules import CostRule
+from condrisk._validation import check_vector, validated
+from condrisk.deferral._rules import CostRule, fit_rule
 
 # Sets the draws apart from those that others make with the same seed.
 STREAM = 0x6578706C
@@ -75,7 +75,7 @@ class ExploringRule(BaseEstimator):
         self.rate = rate
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=False)
+    @validated(nested=True)
     def fit(
         self,
         risk: ArrayLike,
@@ -83,6 +83,8 @@ class ExploringRule(BaseEstimator):
         *,
         X: Any = None,
         sample_weight: ArrayLike | None = None,
+        calibration: tuple[ArrayLike, ...] | None = None,
+        loss_bound: float | None = None,
     ) -> Self:
         """Fit the inner rule.
 
@@ -94,6 +96,10 @@ class ExploringRule(BaseEstimator):
             The rows themselves.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows.
+        calibration : tuple (risk, loss) or (risk, loss, sample_weight), optional
+            For the inner rule.
+        loss_bound : float, optional
+            For the inner rule.
 
         Returns
         -------
@@ -101,8 +107,7 @@ class ExploringRule(BaseEstimator):
             The fitted rule.
         """
         inner = clone(CostRule() if self.rule is None else self.rule)
-        given = {} if sample_weight is None else {"sample_weight": sample_weight}
-        self.rule_ = inner.fit(risk, loss, X=X, **given)
+        self.rule_ = fit_rule(inner, risk, loss, X, sample_weight, calibration, loss_bound)
         # Kept only if seeded: a generator in a saved model would draw the same after each loading.
         # Not the stream of that seed itself: the rows may have been drawn, or split, by it.
         seed = self.random_state

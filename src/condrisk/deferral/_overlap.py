@@ -16,7 +16,7 @@ from condrisk._validation import check_vector
 
 # A leaf is expected to hold so many rows that were asked about, if rows are picked blindly: one
 # without any then means something.
-ASKED_PER_LEAF = 5
+DEFERRED_PER_LEAF = 5
 FEWEST_PER_LEAF = 10
 # With fewer rows asked about, or not asked about, nothing can be said of where.
 FEWEST_ROWS = 20
@@ -30,7 +30,7 @@ class Overlap(NamedTuple):
 
     Attributes
     ----------
-    source : {"all asked", "given", "estimated", "not checked"}
+    source : {"all deferred", "given", "estimated", "not checked"}
         Where the propensities come from. They are not checked where nothing tells which rows were
         asked about, or where those, or the others, are fewer than 20.
     rate : float or None
@@ -63,38 +63,39 @@ def judge(
     return Overlap(source, rate, float(propensity.min()), share, np.flatnonzero(outside))
 
 
-def check_propensity(propensity: ArrayLike, asked: NDArray[np.bool_]) -> NDArray[np.float64]:
+def check_propensity(propensity: ArrayLike, deferred: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return known propensities as numbers from 0 to 1, positive where the expert was asked."""
     values = check_vector(propensity, "propensity")
-    if len(values) != len(asked):
+    if len(values) != len(deferred):
         raise ValueError(
-            f"propensity must have one value for each of the {len(asked)} rows, got {len(values)}."
+            f"propensity must have one value for each of the {len(deferred)} rows, "
+            f"got {len(values)}."
         )
     if values.min() < 0 or values.max() > 1:
         raise ValueError("propensity must hold probabilities, from 0 to 1.")
-    if (values[asked] <= 0).any():
+    if (values[deferred] <= 0).any():
         raise ValueError("propensity must be positive on the rows that the expert was asked about.")
     return values
 
 
-def default_model(asked: NDArray[np.bool_]) -> Any:
+def default_model(deferred: NDArray[np.bool_]) -> Any:
     """Return boosted trees whose leaves can tell a low propensity from none.
 
     Stopping early would stop before the propensity of a region that was never asked about has
     come down to nothing; small trees do not take chance for such a region.
     """
-    leaf = max(FEWEST_PER_LEAF, ceil(ASKED_PER_LEAF / asked.mean()))
+    leaf = max(FEWEST_PER_LEAF, ceil(DEFERRED_PER_LEAF / deferred.mean()))
     return HistGradientBoostingClassifier(
         max_iter=50, max_leaf_nodes=8, min_samples_leaf=leaf, early_stopping=False
     )
 
 
 def estimate_propensity(
-    model: Any, X: Any, asked: NDArray[np.bool_], random_state: Any
+    model: Any, X: Any, deferred: NDArray[np.bool_], random_state: Any
 ) -> tuple[Any, NDArray[np.float64]]:
-    """Return the fitted model of P(asked | x), and its estimate of each row without that row."""
-    target = asked.astype(np.intp)
-    model = seeded(default_model(asked) if model is None else model, random_state)
+    """Return the fitted model of P(deferred | x), and its estimate of each row without that row."""
+    target = deferred.astype(np.intp)
+    model = seeded(default_model(deferred) if model is None else model, random_state)
     splits = make_splits(
         N_FOLDS, X, target, classifier=True, groups=None, random_state=random_state
     )
@@ -102,5 +103,5 @@ def estimate_propensity(
     with threadpool_limits(1 if len(target) < FEW_ROWS else None, user_api="openmp"):
         held_out = cross_fit(jobs, X, target, splits, classes=np.array([0, 1]), n_jobs=None)
         fitted = clone(model).fit(X, target)
-    proba = held_out.answers[0]["predict_proba"][:, 1]
+    proba = held_out.responses[0]["predict_proba"][:, 1]
     return fitted, mean_by_row(proba, held_out.rows, len(target))

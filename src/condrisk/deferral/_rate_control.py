@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, Real
 
 from condrisk.deferral._controlled import NO_GUARANTEE, ControlledRule, Floats, Pairs, two_values
-from condrisk.deferral._rules import _threshold as share_threshold
+from condrisk.deferral._rules import share_threshold
 from condrisk.inference._tests import betting_p_values, binomial_p_values, binomial_upper
 
 # Thresholds to try: so many standard errors below the rate that is allowed.
@@ -23,7 +23,7 @@ class RateControlRule(ControlledRule):
     The counterpart of `RiskControlRule`: there the risk is given and the acceptance follows, here
     the rate is given and a bound of the risk follows. With probability `confidence` over the
     calibration rows *both* are true of the population: at most a share `rate` is deferred, and
-    E[loss | accepted] <= `risk_bound_`. `BudgetRule` promises neither: on new rows its rate
+    E[loss | accepted] <= `risk_bound_`. `BudgetRule` guarantees neither: on new rows its rate
     varies around what was asked for.
 
     Parameters
@@ -31,7 +31,7 @@ class RateControlRule(ControlledRule):
     rate : float
         The largest share to defer, from 0 up to but not including 1.
     confidence : float, default=0.9
-        The probability, at least, with which both parts of the promise are kept.
+        The probability, at least, with which both parts of the guarantee hold.
     cap, max_weight, calibration_size, guarantee, random_state
         As for `RiskControlRule`.
 
@@ -41,8 +41,8 @@ class RateControlRule(ControlledRule):
         Rows with a risk above it are deferred; inf if none can be.
     risk_bound_ : float
         The mean loss (or min(loss, cap)) of the accepted part is at most this.
-    promise_ : str
-        What is promised, or "no guarantee".
+    guarantee_ : str
+        What is guaranteed, or "no guarantee".
     test_ : {"binomial", "betting"}
         How the bound was found.
     n_calibration_ : int
@@ -50,7 +50,7 @@ class RateControlRule(ControlledRule):
 
     See Also
     --------
-    BudgetRule : A share deferred, without a promise for new rows and without held-out rows.
+    BudgetRule : A share deferred, without a guarantee for new rows and without held-out rows.
 
     Notes
     -----
@@ -110,7 +110,7 @@ class RateControlRule(ControlledRule):
         low = two_values(design, most) if len(design.risk) else None
         self.test_ = "betting" if low is None else "binomial"
         self.risk_bound_ = _bound(design, held, most, low, delta, self.max_weight)
-        self.promise_ = (
+        self.guarantee_ = (
             f"at most a share {self.rate:g} deferred and mean {self._loss_name()} of accepted rows "
             f"<= {self.risk_bound_:.4g} with probability >= {self.confidence:g}"
             if self.guarantee

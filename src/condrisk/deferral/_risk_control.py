@@ -23,12 +23,12 @@ _TOGETHER = 32
 class RiskControlRule(ControlledRule):
     """Accept as many as possible while the mean loss of the accepted part is at most a target.
 
-    The promise is about the population, not about the rows at hand: with probability
+    The guarantee is about the population, not about the rows at hand: with probability
     `confidence` over the calibration rows, E[loss | accepted] <= `target`. It needs no
     assumption about the risk, which may be as wrong as it likes (then less is accepted); it
     needs calibration rows that are independent draws from the population to come, and that
     neither predictor, risk nor rule has seen. `Deferral` sets them aside or takes them. Where no
-    threshold can be shown to keep the promise, the rule says so (`feasible_`, and a warning) and
+    threshold can be shown to keep it, the rule says so (`feasible_`, and a warning) and
     defers everything.
 
     Parameters
@@ -36,12 +36,12 @@ class RiskControlRule(ControlledRule):
     target : float
         The greatest mean loss of the accepted part, in units of the loss.
     confidence : float, default=0.9
-        The probability, at least, with which the promise is kept.
+        The probability, at least, with which the guarantee holds.
     cap : float or None, default=None
         What is controlled is the mean of min(loss, cap). It is needed where the loss declares no
         greatest value, as the squared error does not; the tighter it is, the more is accepted.
     max_weight : float or None, default=None
-        The greatest weight that any row can have, needed with `sample_weight`. The promise is then
+        The greatest weight that any row can have, needed with `sample_weight`. It is then
         about the population that the weights lead to; they must be known. Weights that were
         estimated give no guarantee.
     n_thresholds : int, default=100
@@ -55,8 +55,8 @@ class RiskControlRule(ControlledRule):
     guarantee : bool, default=True
         If False, no row need be kept: the losses that the risk was fitted on, out-of-fold ones
         where it was cross-fitted, are tested as if they were new. They are not, and nothing is
-        promised: `promise_` is "no guarantee". Set it too for weights that are estimates and for
-        rows that depend on each other.
+        guaranteed: `guarantee_` is "no guarantee". Set it too for weights that are estimates and
+        for rows that depend on each other.
     random_state : int, RandomState instance or None, default=None
         Seeds which rows are kept, and in which order the tests take them.
 
@@ -66,8 +66,8 @@ class RiskControlRule(ControlledRule):
         Rows with a risk above it are deferred; -inf if none can be accepted.
     feasible_ : bool
         Whether anything can be accepted.
-    promise_ : str
-        What is promised, or "no guarantee".
+    guarantee_ : str
+        What is guaranteed, or "no guarantee".
     test_ : {"binomial", "betting"}
         The exact binomial test for losses of two values, betting for all others.
     thresholds_ : ndarray of shape (n_tried,)
@@ -87,7 +87,7 @@ class RiskControlRule(ControlledRule):
     Given which rows a threshold accepts, their losses are independent with the mean that is in
     question. Losses of two values are tested by the exact binomial distribution, others by
     betting. The thresholds are tested in an order that other rows have fixed, upwards from the
-    one with the greatest predicted power, each at the full level, until one fails: the promise
+    one with the greatest predicted power, each at the full level, until one fails: the guarantee
     is broken only if the first of them that is too large passes its test. Deferring everything
     keeps it.
 
@@ -101,7 +101,7 @@ class RiskControlRule(ControlledRule):
     >>> rule = RiskControlRule(0.1, cap=1.0, random_state=0).fit(risk, loss)
     >>> bool(0.17 < rule.threshold_ < 0.2)  # accepting up to 0.2 has a mean loss of 0.1
     True
-    >>> rule.promise_
+    >>> rule.guarantee_
     'mean min(loss, 1) of accepted rows <= 0.1 with probability >= 0.9'
     """
 
@@ -188,7 +188,7 @@ class RiskControlRule(ControlledRule):
         n_passed = int(np.sum(self.p_values_ <= 1 - self.confidence))
         self.feasible_ = n_passed > 0
         self.threshold_ = float(self.thresholds_[n_passed - 1]) if n_passed else -np.inf
-        self.promise_ = (
+        self.guarantee_ = (
             f"mean {self._loss_name()} of accepted rows <= {self.target:g} "
             f"with probability >= {self.confidence:g}"
             if self.guarantee

@@ -6,11 +6,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, Real
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from condrisk._validation import check_cost, check_vector, check_weight
+from condrisk._validation import check_cost, check_vector, check_weight, validated
 
 
 class CostRule(BaseEstimator):
@@ -32,6 +32,8 @@ class CostRule(BaseEstimator):
         *,
         X: Any = None,
         sample_weight: ArrayLike | None = None,
+        calibration: tuple[ArrayLike, ...] | None = None,
+        loss_bound: float | None = None,
     ) -> Self:
         """Do nothing: the rule has nothing to learn.
 
@@ -42,6 +44,10 @@ class CostRule(BaseEstimator):
         X : array-like, optional
             Ignored.
         sample_weight : array-like of shape (n_samples,), optional
+            Ignored.
+        calibration : tuple, optional
+            Ignored.
+        loss_bound : float, optional
             Ignored.
 
         Returns
@@ -119,7 +125,7 @@ class BudgetRule(BaseEstimator):
     def __init__(self, rate: float) -> None:
         self.rate = rate
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @validated(nested=False)
     def fit(
         self,
         risk: ArrayLike,
@@ -127,6 +133,8 @@ class BudgetRule(BaseEstimator):
         *,
         X: Any = None,
         sample_weight: ArrayLike | None = None,
+        calibration: tuple[ArrayLike, ...] | None = None,
+        loss_bound: float | None = None,
     ) -> Self:
         """Find the threshold.
 
@@ -140,15 +148,21 @@ class BudgetRule(BaseEstimator):
             Ignored.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows.
+        calibration : tuple (risk, loss) or (risk, loss, sample_weight), optional
+            Pairs of rows that nothing was fitted on: used in place of the others.
+        loss_bound : float, optional
+            Ignored.
 
         Returns
         -------
         self : object
             The fitted rule.
         """
+        if calibration is not None:
+            risk, _, sample_weight = calibration_pairs(calibration)
         risk = check_vector(risk, "risk")
         weight = check_weight(sample_weight, risk, "risk")
-        self.threshold_ = _threshold(
+        self.threshold_ = share_threshold(
             risk, np.ones_like(risk) if weight is None else weight, self.rate
         )
         return self
@@ -176,7 +190,36 @@ class BudgetRule(BaseEstimator):
         return check_vector(risk, "risk") > self.threshold_
 
 
-def _threshold(risk: NDArray[Any], weight: NDArray[Any], rate: float) -> float:
+def fit_rule(
+    rule: Any,
+    risk: ArrayLike,
+    loss: ArrayLike,
+    X: Any,
+    sample_weight: ArrayLike | None,
+    calibration: tuple[ArrayLike, ...] | None,
+    loss_bound: float | None,
+) -> Any:
+    """Fit a rule, giving it what there is: a rule of a user's own need not know of the rest."""
+    known = {
+        "sample_weight": sample_weight,
+        "calibration": calibration,
+        "loss_bound": loss_bound,
+    }
+    if not has_fit_parameter(rule, "loss_bound"):
+        known["loss_bound"] = None
+    given = {name: value for name, value in known.items() if value is not None}
+    return rule.fit(risk, loss, X=X, **given)
+
+
+def calibration_pairs(calibration: Any) -> tuple[Any, Any, Any]:
+    """Return risks, losses and weights (or None) of calibration rows."""
+    if not isinstance(calibration, tuple | list) or len(calibration) not in (2, 3):
+        raise ValueError("calibration must be a tuple (risk, loss) or (risk, loss, sample_weight).")
+    risk, loss, *weight = calibration
+    return risk, loss, weight[0] if weight else None
+
+
+def share_threshold(risk: NDArray[Any], weight: NDArray[Any], rate: float) -> float:
     """Return the least t among the risks (or -inf) with at most a share `rate` above it."""
     values, where = np.unique(risk, return_inverse=True)
     weight_of = np.bincount(where, weights=weight)

@@ -7,14 +7,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, _fit_context, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import KFold
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval, Real
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from condrisk._validation import check_vector, check_vectors, check_weight
-from condrisk.deferral._rules import CostRule, _threshold
+from condrisk._validation import check_vector, check_vectors, check_weight, validated
+from condrisk.deferral._rules import CostRule, fit_rule, share_threshold
 from condrisk.shift import DistanceSupport
 
 N_FOLDS = 5
@@ -86,7 +86,7 @@ class SupportRule(BaseEstimator):
         self.rate = rate
         self.support = support
 
-    @_fit_context(prefer_skip_nested_validation=False)
+    @validated(nested=True)
     def fit(
         self,
         risk: ArrayLike,
@@ -94,6 +94,8 @@ class SupportRule(BaseEstimator):
         *,
         X: Any = None,
         sample_weight: ArrayLike | None = None,
+        calibration: tuple[ArrayLike, ...] | None = None,
+        loss_bound: float | None = None,
     ) -> Self:
         """Fit the inner rule, and learn where the calibration rows are.
 
@@ -106,6 +108,10 @@ class SupportRule(BaseEstimator):
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows, for the inner rule and for `rate`. For the support a row is
             there, or not if its weight is zero.
+        calibration : tuple (risk, loss) or (risk, loss, sample_weight), optional
+            For the inner rule.
+        loss_bound : float, optional
+            For the inner rule.
 
         Returns
         -------
@@ -115,16 +121,15 @@ class SupportRule(BaseEstimator):
         risk, loss = check_vectors(risk=risk, loss=loss)
         X = _check_rows(X, len(risk))
         weight = check_weight(sample_weight, risk, "risk")
-        given = {} if weight is None else {"sample_weight": weight}
         inner = clone(CostRule() if self.rule is None else self.rule)
-        self.rule_ = inner.fit(risk, loss, X=X, **given)
+        self.rule_ = fit_rule(inner, risk, loss, X, weight, calibration, loss_bound)
         there = np.flatnonzero(np.ones_like(risk) if weight is None else weight)
         X, loss = _safe_indexing(X, there), loss[there]
         support = clone(DistanceSupport() if self.support is None else self.support)
         if self.minimum is None:
             held_out = _cross_fitted(support, X, loss)
             shares = np.ones(len(there)) if weight is None else weight[there]
-            self.minimum_ = -_threshold(-held_out, shares, self.rate)
+            self.minimum_ = -share_threshold(-held_out, shares, self.rate)
             least = held_out == held_out.min()
             if self.rate > 0 and self.minimum_ == held_out.min() and least.sum() > 1:
                 tied = np.average(least, weights=shares)

@@ -1,4 +1,4 @@
-"""Gaussian processes that know what they would have said of each row without having seen it.
+"""Gaussian processes with held-out predictions of their training rows in closed form.
 
 scikit-learn's holds the derivative of the kernel by every length scale, n × n × d numbers, and
 learns on all rows; this one learns on few rows, in a fraction of a second, and uses all of them.
@@ -58,9 +58,9 @@ class Kernel(NamedTuple):
 class GaussianProcess:
     """Regression by two Gaussian processes that learn their kernels on different rows.
 
-    Each is conditioned on all rows, and their average answers. What one says of the rows that the
-    other learnt on is, in closed form, what it would say without those targets: neither kernel nor
-    condition has seen them.
+    Each is conditioned on all rows, and the average predicts. What one predicts for the rows that
+    the other learnt on has, without those targets, a closed form: neither kernel nor condition
+    has seen them.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class GaussianProcess:
     def __init__(self, seed: int, smoothness: float) -> None:
         self.seed, self.smoothness = seed, smoothness
 
-    def fit(self, X: Floats, y: Floats, fold: NDArray[np.intp], *, alone: bool) -> Self:
+    def fit(self, X: Floats, y: Floats, fold: NDArray[np.intp], *, leave_one_out: bool) -> Self:
         """Learn the kernels on some rows, then condition on all of them.
 
         Parameters
@@ -89,8 +89,8 @@ class GaussianProcess:
             Targets.
         fold : ndarray of shape (n_rows,)
             Even folds teach one kernel, odd ones the other.
-        alone : bool
-            Hold out each row alone; otherwise with its fold.
+        leave_one_out : bool
+            Hold out each row by itself; otherwise with its fold.
         """
         self._middle, self._spread = X.mean(axis=0), _positive(X.std(axis=0))
         self._rows = self._standard(X)
@@ -100,7 +100,7 @@ class GaussianProcess:
         mean, deviation = np.empty(len(y)), np.empty(len(y))
         for half in (0, 1):
             part = _Part(self._rows, y, order[fold[order] % 2 == half], self.smoothness)
-            part.look_back(self._rows, self._reference, fold, alone=alone)
+            part.hold_out(self._rows, self._reference, fold, leave_one_out=leave_one_out)
             others = fold % 2 != half
             mean[others], deviation[others] = part.held_out[0][others], part.held_out[1][others]
             del part.held_out
@@ -111,16 +111,17 @@ class GaussianProcess:
     def predict(self, X: Floats) -> tuple[Floats, Floats]:
         """Return mean and standard deviation of the target at each row."""
         chunks = [
-            self._answer(X[start : start + CHUNK_ROWS]) for start in range(0, len(X), CHUNK_ROWS)
+            self._predict_chunk(X[start : start + CHUNK_ROWS])
+            for start in range(0, len(X), CHUNK_ROWS)
         ]
         means, variances = zip(*chunks, strict=True)
         return np.concatenate(means), np.sqrt(np.concatenate(variances))
 
-    def _answer(self, X: Floats) -> tuple[Floats, Floats]:
+    def _predict_chunk(self, X: Floats) -> tuple[Floats, Floats]:
         rows = self._standard(X)
-        answers = [part.predict(rows, self._rows, self._reference) for part in self._parts]
-        mean = np.mean([mean for mean, _ in answers], axis=0)
-        return mean, np.mean([deviation**2 for _, deviation in answers], axis=0)
+        found = [part.predict(rows, self._rows, self._reference) for part in self._parts]
+        mean = np.mean([mean for mean, _ in found], axis=0)
+        return mean, np.mean([deviation**2 for _, deviation in found], axis=0)
 
     def _standard(self, X: Floats) -> Floats:
         return (X - self._middle) / self._spread
@@ -138,11 +139,16 @@ class _Part:
         self.weights = cho_solve((root, True), target, check_finite=False)
         self._target, self._root = target, root
 
-    def look_back(
-        self, rows: Floats, reference: NDArray[np.intp], fold: NDArray[np.intp], *, alone: bool
+    def hold_out(
+        self,
+        rows: Floats,
+        reference: NDArray[np.intp],
+        fold: NDArray[np.intp],
+        *,
+        leave_one_out: bool,
     ) -> None:
-        """Find what would have been said of each row without its target, or without its fold."""
-        if alone:
+        """Find the prediction of each row without its target, or without those of its fold."""
+        if leave_one_out:
             inverse_root = dtrtri(self._root, lower=1)[0]
             precision = np.einsum("ij,ij->j", inverse_root, inverse_root)
             mean = self._target - self.weights / precision
@@ -152,7 +158,7 @@ class _Part:
         covariance = self.kernel.among(rows[reference])
         self.reference_root = cholesky(covariance, lower=True, check_finite=False)
         deviation = self._deviations(rows, rows[reference], self.reference_root)
-        if alone:
+        if leave_one_out:
             inverse_root = dtrtri(self.reference_root, lower=1)[0]
             deviation[reference] = 1 / np.sqrt(np.einsum("ij,ij->j", inverse_root, inverse_root))
         else:

@@ -6,13 +6,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import nnls
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.model_selection import KFold
+from sklearn.model_selection import GroupKFold, KFold
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
+from condrisk._mixing import convex_shares
 from condrisk.learners._members import (
     Committee,
     Floats,
@@ -112,7 +112,9 @@ class LossRegressor(RegressorMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, groups: Any = None
+    ) -> Self:
         """Fit the members and their mixture.
 
         Parameters
@@ -123,6 +125,8 @@ class LossRegressor(RegressorMixin, BaseEstimator):
             Their losses, of any sign.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows.
+        groups : array-like of shape (n_samples,), optional
+            Rows of one group are held out together where the mixture is found.
 
         Returns
         -------
@@ -140,18 +144,30 @@ class LossRegressor(RegressorMixin, BaseEstimator):
         self._members: list[Any] = []
         self.shares_ = {"mean": 1.0}
         if len(y) >= FEWEST_ROWS and self._lowest < self._mean:
-            self._mix(X, (y - self._lowest) / (self._mean - self._lowest), weight / weight.mean())
+            known = None if groups is None else np.asarray(groups)[used]
+            z = (y - self._lowest) / (self._mean - self._lowest)
+            if known is None or len(np.unique(known)) > 1:
+                self._mix(X, z, weight / weight.mean(), known)
         return self
 
-    def _mix(self, X: Floats, z: Floats, weight: Floats) -> None:
+    @property
+    def forest_(self) -> Any:
+        """The extra-trees of the mixture; None where they have no share in it."""
+        check_is_fitted(self, "shares_")
+        return next((member.forest for member in self._members if hasattr(member, "forest")), None)
+
+    def _mix(self, X: Floats, z: Floats, weight: Floats, groups: NDArray[Any] | None) -> None:
         """Fit the members on losses of least value zero and mean one, then mix them."""
         # Rounded, so that losses in other units give the same splits, not nearly the same.
         z = z.astype(np.float32).astype(np.float64)
         rng = check_random_state(self.random_state)
         seed = int(rng.randint(np.iinfo(np.int32).max))
-        folds = list(KFold(N_FOLDS, shuffle=True, random_state=seed).split(X))
+        n_folds = N_FOLDS if groups is None else min(N_FOLDS, len(np.unique(groups)))
+        kind = KFold if groups is None else GroupKFold
+        splitter = kind(n_folds, shuffle=True, random_state=seed)
+        folds = list(splitter.split(X, groups=groups))
         members: dict[str, Any] = {
-            "trees": Forest(seed, self.n_jobs),
+            "trees": Forest(seed, self.n_jobs, None if groups is None else folds),
             "boosting": Committee(fit_boosting, folds, seed),
             "log-linear": Committee(fit_log_linear, folds, seed),
         }
@@ -197,16 +213,3 @@ class LossRegressor(RegressorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def convex_shares(table: Floats, z: Floats, weight: Floats) -> Floats:
-    """Return the convex combination of the columns of `table` closest to `z`."""
-    root = np.sqrt(weight / weight.sum())[:, None]
-    size = table.shape[1]
-    # A heavy row makes the shares sum to one, light ones make them unique.
-    heavy = 1e3 * np.ones((1, size)) * np.abs(table * root).max()
-    light = 1e-4 * np.eye(size)
-    left = np.vstack([table * root, heavy, light])
-    right = np.concatenate([z * root[:, 0], heavy[0, :1], np.full(size, 1e-4 / size)])
-    shares = nnls(left, right)[0]
-    return shares / shares.sum()

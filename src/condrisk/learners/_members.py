@@ -15,6 +15,8 @@ from sklearn.linear_model import PoissonRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from condrisk._forests import grow_on_folds
+
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
@@ -23,40 +25,56 @@ ROWS_PER_TREE = 5000
 
 
 class Forest:
-    """Extra-trees that answer at several leaf sizes, so that one forest offers them all.
+    """Extra-trees that predict at several leaf sizes, so that one forest offers them all.
 
-    The answer at size s stops at the last node on a row's path that holds at least s rows. Leaf
-    size is what matters under noise, and here it costs nothing to try: the trees are grown once.
+    The prediction at size s stops at the last node on a row's path that holds at least s rows.
+    Leaf size is what matters under noise, and here it costs nothing to try: the trees are grown
+    once.
+
+    Parameters
+    ----------
+    seed : int
+        For the trees.
+    n_jobs : int or None
+        How many trees to grow at a time.
+    folds : list of (train, held_out) or None
+        Where rows depend on each other: what each tree keeps to. None: rows out of bag are held
+        out.
     """
 
-    def __init__(self, seed: int, n_jobs: int | None) -> None:
+    def __init__(
+        self, seed: int, n_jobs: int | None, folds: list[tuple[Rows, Rows]] | None = None
+    ) -> None:
         self.seed = seed
         self.n_jobs = n_jobs
+        self.folds = folds
 
     def fit(self, X: Floats, z: Floats, weight: Floats) -> Self:
-        """Grow the trees and look up the answer of every node at every size."""
+        """Grow the trees and look up the prediction of every node at every size."""
         # No least leaf size here: an extra-tree gives up on a node, however large, whose one random
         # threshold would leave too few rows on a side.
         n_rows = min(len(z), ROWS_PER_TREE)
-        self.forest = ExtraTreesRegressor(
+        forest = ExtraTreesRegressor(
             bootstrap=True,
             max_samples=n_rows if n_rows < len(z) else None,
             n_jobs=self.n_jobs,
             random_state=self.seed,
-        ).fit(X, z, weight)
+        )
+        if self.folds is None:
+            self.forest = forest.fit(X, z, weight)
+            self.seen = self.forest.estimators_samples_
+        else:
+            self.forest, self.seen = grow_on_folds(forest, X, z, weight, self.folds)
         sizes = 3 ** np.arange(1 + int(np.log(max(3, n_rows / 4)) / np.log(3)))
         self.values = [_values_by_size(tree.tree_, sizes) for tree in self.forest.estimators_]
         return self
 
     def held_out(self, X: Floats, rows: Rows) -> Floats:
-        """Return the answers at each size of the trees that have not seen the row."""
+        """Return the predictions at each size of the trees that have not seen the row."""
         total = np.zeros((len(rows), self.values[0].shape[1]))
         count, unseen = np.zeros(len(rows)), np.empty(len(X), dtype=bool)
         thin = _as_float32(X[rows])
-        trees = zip(
-            self.forest.estimators_, self.values, self.forest.estimators_samples_, strict=True
-        )
-        for tree, values, seen in trees:
+        for tree, values, seen in zip(self.forest.estimators_, self.values, self.seen, strict=True):
             unseen[:] = True
             unseen[seen] = False
             free = np.flatnonzero(unseen[rows])
@@ -66,8 +84,9 @@ class Forest:
         return np.where(count[:, None] > 0, total / np.maximum(count, 1)[:, None], 1.0)
 
     def blend(self, shares: Floats) -> None:
-        """Merge the answers at all sizes into one, once their shares are known."""
+        """Merge the predictions at all sizes into one; forget what only fitting needs."""
         self.values = [values @ shares for values in self.values]
+        del self.seen, self.folds
 
     def predict(self, X: Floats, top: float) -> Floats:
         """Return the share of the prediction that comes from the trees."""

@@ -1,4 +1,4 @@
-"""Strong predictors that know their own held-out answers: stacks of unlike models."""
+"""Strong predictors that keep their held-out predictions: stacks of unlike models."""
 
 from __future__ import annotations
 
@@ -8,37 +8,39 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from condrisk._crossfit import Split, make_splits
-from condrisk._pool import fit_pool, log_opinions
-from condrisk.learners._loss_regressor import FEW_ROWS, convex_shares
+from condrisk._mixing import convex_shares, fit_pool, log_probabilities
+from condrisk._state import leaves_rows_out
+from condrisk._validation import validated
+from condrisk.learners._loss_regressor import FEW_ROWS
 from condrisk.learners._stack_members import CLASSIFIERS, REGRESSORS, Factory, Folds, Member
 
 Floats = NDArray[np.float64]
 
 
 class HeldOutStack(NamedTuple):
-    """What a stack said of its training rows when it had not seen them.
+    """Responses of a stack to its training rows, by models that had not seen them.
 
     Attributes
     ----------
-    answers : dict of str to ndarray
-        Each response, "signs" among them: what tells where it may be wrong.
+    responses : dict of str to ndarray
+        Each response, "uncertainty" among them.
     fold : ndarray of shape (n_samples,)
         The fold in which each row was held out.
     """
 
-    answers: dict[str, NDArray[Any]]
+    responses: dict[str, NDArray[Any]]
     fold: NDArray[np.intp]
 
 
 class _Stack(BaseEstimator, metaclass=ABCMeta):
-    """Cross-fits models and mixes them by their held-out answers."""
+    """Cross-fits models and mixes them by their held-out responses."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "cv": ["cv_object"],
@@ -53,7 +55,7 @@ class _Stack(BaseEstimator, metaclass=ABCMeta):
         self.time_budget = time_budget
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @validated(nested=False)
     def fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, groups: Any = None
     ) -> Self:
@@ -84,14 +86,14 @@ class _Stack(BaseEstimator, metaclass=ABCMeta):
         fold = np.empty(len(target), dtype=np.intp)
         for k, (_, test) in enumerate(splits):
             fold[test] = k
-        alone = isinstance(self.cv, int) and groups is None
-        held_out = self._cross_fit(X, target, weight, Folds(splits, fold, alone), seed)
+        leave_one_out = isinstance(self.cv, int) and groups is None
+        held_out = self._cross_fit(X, target, weight, Folds(splits, fold, leave_one_out), seed)
         self._mix(held_out, target, weight, fold)
         self.held_out_ = HeldOutStack(self._combine(held_out, len(X), fold=fold), fold)
         return self
 
-    def answers(self, X: Any) -> dict[str, NDArray[Any]]:
-        """Return all responses, asking each model once.
+    def responses(self, X: Any) -> dict[str, NDArray[Any]]:
+        """Return all responses, each model called once.
 
         Parameters
         ----------
@@ -101,13 +103,13 @@ class _Stack(BaseEstimator, metaclass=ABCMeta):
         Returns
         -------
         dict of str to ndarray
-            "predict", shape (n_samples,); for classes "predict_proba"; and "signs", shape
-            (n_samples, n_signs): how far the models disagree, and what they say of their error.
+            "predict", shape (n_samples,); for classes "predict_proba"; and "uncertainty", shape
+            (n_samples, n_columns): how far the models disagree, and their own deviations.
         """
         check_is_fitted(self, "seconds_")
         X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
-        answers = {name: member.predict(X) for name, member in self._members.items()}
-        return self._combine(answers, len(X))
+        found = {name: member.predict(X) for name, member in self._members.items()}
+        return self._combine(found, len(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the target.
@@ -122,7 +124,7 @@ class _Stack(BaseEstimator, metaclass=ABCMeta):
         ndarray of shape (n_samples,)
             Numbers or labels.
         """
-        return self.answers(X)["predict"]
+        return self.responses(X)["predict"]
 
     @abstractmethod
     def _check(self, X: Any, y: Any) -> tuple[Floats, NDArray[Any]]:
@@ -136,13 +138,13 @@ class _Stack(BaseEstimator, metaclass=ABCMeta):
     def _mix(
         self, held_out: dict[str, Any], target: NDArray[Any], weight: Floats, fold: NDArray[np.intp]
     ) -> None:
-        """Learn from held-out answers how to mix the models."""
+        """Learn from held-out responses how to mix the models."""
 
     @abstractmethod
     def _combine(
-        self, answers: dict[str, Any], n_rows: int, *, fold: NDArray[np.intp] | None = None
+        self, found: dict[str, Any], n_rows: int, *, fold: NDArray[np.intp] | None = None
     ) -> dict[str, NDArray[Any]]:
-        """Make one answer of those of the models; `fold` is for training rows."""
+        """Make one response of those of the models; `fold` is for training rows."""
 
     def _folds(self, X: Floats, target: NDArray[Any], groups: Any) -> list[Split]:
         classes = isinstance(self, ClassifierMixin)
@@ -161,7 +163,7 @@ class _Stack(BaseEstimator, metaclass=ABCMeta):
     def _cross_fit(
         self, X: Floats, target: NDArray[Any], weight: Floats, folds: Folds, seed: int
     ) -> dict[str, Any]:
-        """Return held-out answers of each model that the budget allows for."""
+        """Return held-out responses of each model that the budget allows for."""
         began = time.perf_counter()
         found: dict[str, Any] = {}
         with threadpool_limits(1 if len(target) < FEW_ROWS else None, user_api="openmp"):
@@ -176,7 +178,8 @@ class _Stack(BaseEstimator, metaclass=ABCMeta):
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
-        state.pop("held_out_", None)
+        if leaves_rows_out():
+            state.pop("held_out_", None)
         return state
 
     def __sklearn_tags__(self) -> Any:
@@ -189,10 +192,10 @@ class StackedRegressor(RegressorMixin, _Stack):
     """Regressor: a convex mixture of unlike models, with shares found by cross-fitting.
 
     Ridge regression, extra-trees and boosting are fitted on the rows outside each fold, and the
-    average over folds answers. Two Gaussian processes (Matérn 3/2 and 1/2, on the rows and their
-    Yeo-Johnson scores) are fitted on all rows; what they would have said of a row without having
-    seen it has a closed form. The shares of all these, and of the mean, minimise the squared error
-    of the held-out predictions. These are remembered, since they are what a risk is learnt from:
+    average over folds predicts. Two Gaussian processes (Matérn 3/2 and 1/2, on the rows and their
+    Yeo-Johnson scores) are fitted on all rows; their prediction of a row without having seen it
+    has a closed form. The shares of all these, and of the mean, minimise the squared error
+    of the held-out predictions. These are kept, since they are what a risk is learnt from:
     nothing has to be fitted twice for it.
 
     Parameters
@@ -209,8 +212,8 @@ class StackedRegressor(RegressorMixin, _Stack):
     shares_ : dict of str to float
         The share of each model, and of the mean.
     held_out_ : HeldOutStack
-        Answers for the training rows, each by models that had not seen it. Not part of a saved
-        model.
+        Responses to the training rows, each by models that had not seen it. Not part of a model
+        file.
     seconds_ : dict of str to float
         What each model took.
     n_features_in_ : int
@@ -226,7 +229,7 @@ class StackedRegressor(RegressorMixin, _Stack):
     >>> X = rng.normal(size=(200, 2))
     >>> y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=200)
     >>> model = StackedRegressor(random_state=0).fit(X, y)
-    >>> bool(np.mean((model.held_out_.answers["predict"] - y) ** 2) < 0.1)
+    >>> bool(np.mean((model.held_out_.responses["predict"] - y) ** 2) < 0.1)
     True
     """
 
@@ -250,12 +253,12 @@ class StackedRegressor(RegressorMixin, _Stack):
                 for k in range(fold.max() + 1)
             ]
         )
-        table = np.column_stack([answer for answer, _ in held_out.values()])
+        table = np.column_stack([response for response, _ in held_out.values()])
         table = np.column_stack([table, self._fold_means[fold]])
         scale = float(target.std()) or 1.0
         shares = convex_shares((table - self._mean) / scale, (target - self._mean) / scale, weight)
         self.shares_ = dict(zip([*held_out, "mean"], shares.tolist(), strict=True))
-        # What has no share is still asked if it knows how sure it is.
+        # What has no share is still called if it knows its own deviation.
         self._members = {
             name: member
             for name, member in self._members.items()
@@ -263,25 +266,25 @@ class StackedRegressor(RegressorMixin, _Stack):
         }
 
     def _combine(
-        self, answers: dict[str, Any], n_rows: int, *, fold: NDArray[np.intp] | None = None
+        self, found: dict[str, Any], n_rows: int, *, fold: NDArray[np.intp] | None = None
     ) -> dict[str, NDArray[Any]]:
-        columns = [answer for answer, _ in answers.values()]
+        columns = [response for response, _ in found.values()]
         constant = np.full(n_rows, self._mean) if fold is None else self._fold_means[fold]
         table = np.column_stack([*columns, constant])
-        shares = np.array([self.shares_[name] for name in (*answers, "mean")])
+        shares = np.array([self.shares_[name] for name in (*found, "mean")])
         prediction = table @ shares
         spread = np.sqrt(((table - prediction[:, None]) ** 2) @ shares)
-        deviations = [deviation for _, deviation in answers.values() if deviation is not None]
-        return {"predict": prediction, "signs": np.column_stack([spread, *deviations])}
+        deviations = [deviation for _, deviation in found.values() if deviation is not None]
+        return {"predict": prediction, "uncertainty": np.column_stack([spread, *deviations])}
 
 
 class StackedClassifier(ClassifierMixin, _Stack):
     """Classifier: a log-linear pool of unlike models, with weights found by cross-fitting.
 
     Logistic regression, extra-trees and boosting are fitted on the rows outside each fold, and the
-    average over folds answers. Their log-probabilities are added with the weights that have the
-    least log loss on held-out rows, which calibrates them too. The held-out answers are
-    remembered, since they are what a risk is learnt from: nothing has to be fitted twice for it.
+    average over folds predicts. Their log-probabilities are added with the weights that have the
+    least log loss on held-out rows, which calibrates them too. The held-out responses are
+    kept, since they are what a risk is learnt from: nothing has to be fitted twice for it.
 
     Parameters
     ----------
@@ -297,8 +300,8 @@ class StackedClassifier(ClassifierMixin, _Stack):
     weights_ : dict of str to float
         The weight of each model in the pool; none need be positive.
     held_out_ : HeldOutStack
-        Answers for the training rows, each by models that had not seen it. Not part of a saved
-        model.
+        Responses to the training rows, each by models that had not seen it. Not part of a model
+        file.
     seconds_ : dict of str to float
         What each model took.
     classes_ : ndarray of shape (n_classes,)
@@ -331,7 +334,7 @@ class StackedClassifier(ClassifierMixin, _Stack):
         ndarray of shape (n_samples, n_classes)
             In the order of `classes_`.
         """
-        return self.answers(X)["predict_proba"]
+        return self.responses(X)["predict_proba"]
 
     def _check(self, X: Any, y: Any) -> tuple[Floats, NDArray[Any]]:
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan")
@@ -349,19 +352,19 @@ class StackedClassifier(ClassifierMixin, _Stack):
     def _mix(
         self, held_out: dict[str, Any], target: NDArray[Any], weight: Floats, fold: NDArray[np.intp]
     ) -> None:
-        opinions = [answer for answer, _ in held_out.values()]
-        self._pool = fit_pool(log_opinions(opinions), target, weight)
+        probabilities = [response for response, _ in held_out.values()]
+        self._pool = fit_pool(log_probabilities(probabilities), target, weight)
         self.weights_ = dict(zip(held_out, self._pool.weights.tolist(), strict=True))
 
     def _combine(
-        self, answers: dict[str, Any], n_rows: int, *, fold: NDArray[np.intp] | None = None
+        self, found: dict[str, Any], n_rows: int, *, fold: NDArray[np.intp] | None = None
     ) -> dict[str, NDArray[Any]]:
-        opinions = [answer for answer, _ in answers.values()]
-        proba = self._pool(log_opinions(opinions))
+        probabilities = [response for response, _ in found.values()]
+        proba = self._pool(log_probabilities(probabilities))
         # How far the models are from the pool, each as total variation.
-        apart = [np.abs(opinion - proba).sum(axis=1) / 2 for opinion in opinions]
+        apart = [np.abs(own - proba).sum(axis=1) / 2 for own in probabilities]
         return {
             "predict": self.classes_[proba.argmax(axis=1)],
             "predict_proba": proba,
-            "signs": np.column_stack(apart),
+            "uncertainty": np.column_stack(apart),
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PowerTransformer, StandardScaler
 
-from condrisk._crossfit import Split
+from condrisk._crossfit import Split, respond
 from condrisk.learners._gaussian_process import GaussianProcess
 
 Floats = NDArray[np.float64]
@@ -32,7 +32,7 @@ FAR_OUT = 5.0
 
 
 class Folds(NamedTuple):
-    """The folds of a stack, and whether rows may be held out one by one instead.
+    """The folds of a stack, and whether rows may be left out one by one instead.
 
     Attributes
     ----------
@@ -40,13 +40,13 @@ class Folds(NamedTuple):
         Rows of each fold.
     fold : ndarray of shape (n_rows,)
         The fold in which each row is held out.
-    alone : bool
-        Whether rows have nothing to do with each other, so that holding out a row is enough.
+    leave_one_out : bool
+        Whether rows are independent, so that holding out a row by itself is enough.
     """
 
     splits: list[Split]
     fold: NDArray[np.intp]
-    alone: bool
+    leave_one_out: bool
 
 
 class Member(Protocol):
@@ -76,7 +76,7 @@ class _Filled:
 
 
 class Averaged:
-    """Scikit-learn regressors, one for each fold, fitted on the others; their average answers.
+    """Scikit-learn regressors, one for each fold, fitted on the others; their average predicts.
 
     As good as one that is fitted on all rows again, or better, and no further fit.
 
@@ -88,8 +88,6 @@ class Averaged:
         Each fold has a seed of its own.
     """
 
-    response: ClassVar[str] = "predict"
-
     def __init__(self, make: Callable[[int], Any], seed: int) -> None:
         self._make, self._seed = make, seed
 
@@ -97,26 +95,32 @@ class Averaged:
         """Fit one on the rows outside each fold; weights that are all alike are none."""
         self._fill = _Filled(X)
         X, weighted = self._fill(X), np.ptp(weight) > 0
+        self._n_classes = int(y.max()) + 1 if y.dtype.kind == "i" else 0
         self._models, parts = [], []
         for k, (train, test) in enumerate(folds.splits):
             model = self._make((self._seed + k) % 2**31)
             weights = {_weight_name(model): weight[train]} if weighted else {}
             self._models.append(model.fit(X[train], y[train], **weights))
-            parts.append(getattr(model, self.response)(X[test]))
+            parts.append(self._respond(model, X[test]))
         del self._make  # it has done its work, and files of models hold no functions
         order = np.argsort(np.concatenate([test for _, test in folds.splits]))
         return np.concatenate(parts)[order], None
 
     def predict(self, X: Floats) -> Prediction:
-        """Return the average answer; it has no deviations."""
+        """Return the average prediction; it has no deviations."""
         X = self._fill(X)
-        return np.mean([getattr(model, self.response)(X) for model in self._models], axis=0), None
+        return np.mean([self._respond(model, X) for model in self._models], axis=0), None
+
+    def _respond(self, model: Any, X: Floats) -> Floats:
+        return model.predict(X)
 
 
 class AveragedClasses(Averaged):
-    """Scikit-learn classifiers, which answer with probabilities."""
+    """Scikit-learn classifiers, whose probabilities are averaged."""
 
-    response = "predict_proba"
+    def _respond(self, model: Any, X: Floats) -> Floats:
+        # A fold may lack a class that has a single row.
+        return respond(model, X, "predict_proba", classes=np.arange(self._n_classes))
 
 
 class Process:
@@ -144,7 +148,9 @@ class Process:
             warnings.simplefilter("ignore", RuntimeWarning)
             self._scores = PowerTransformer().fit(self._fill(X[known]))
         self._process = GaussianProcess(self._seed, self._smoothness)
-        self._process.fit(self._seen(X[known]), y[known], folds.fold[known], alone=folds.alone)
+        self._process.fit(
+            self._seen(X[known]), y[known], folds.fold[known], leave_one_out=folds.leave_one_out
+        )
         mean, deviation = np.empty(len(X)), np.empty(len(X))
         mean[known], deviation[known] = self._process.held_out
         del self._process.held_out

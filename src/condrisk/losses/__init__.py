@@ -19,6 +19,7 @@ from condrisk.losses._classes import LOG_LOSS_FLOOR, CostMatrix
 from condrisk.losses._numeric import huber, pinball
 from condrisk.losses._resolve import (
     LOSSES,
+    PrecomputedLoss,
     absolute_error,
     brier,
     get_loss,
@@ -34,6 +35,7 @@ __all__ = [
     "ClassLoss",
     "CostMatrix",
     "Loss",
+    "PrecomputedLoss",
     "Task",
     "absolute_error",
     "brier",

@@ -130,12 +130,13 @@ class Brier(ClassLoss):
 
 
 class CostMatrix(ClassLoss):
-    """C[true, predicted], in the order of the predictor's `classes_`.
+    """C[true, predicted], in the order of the predictor's `classes_`, or with labels of its own.
 
     Parameters
     ----------
     matrix : array-like of shape (n_classes, n_classes)
-        What it costs to predict the class of the column when that of the row is true.
+        What it costs to predict the class of the column when that of the row is true. A pandas
+        frame is read by its labels, in whatever order they stand, unless it has none.
 
     Examples
     --------
@@ -149,6 +150,7 @@ class CostMatrix(ClassLoss):
     response = "predict"
 
     def __init__(self, matrix: ArrayLike) -> None:
+        self.labels, matrix = _labels_of(matrix)
         try:
             self.matrix = np.array(matrix, dtype=np.float64)
         except (TypeError, ValueError) as error:
@@ -163,7 +165,11 @@ class CostMatrix(ClassLoss):
         self.minimum, self.maximum = float(self.matrix.min()), float(self.matrix.max())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, CostMatrix) and np.array_equal(self.matrix, other.matrix)
+        return (
+            isinstance(other, CostMatrix)
+            and np.array_equal(self.matrix, other.matrix)
+            and np.array_equal(np.asarray(self.labels), np.asarray(other.labels))
+        )
 
     def __hash__(self) -> int:
         return hash(self.matrix.tobytes())
@@ -172,46 +178,85 @@ class CostMatrix(ClassLoss):
         self, y_true: ArrayLike, response: ArrayLike, *, classes: ArrayLike | None = None
     ) -> Floats:
         """Return the loss of each example, shape (n_samples,)."""
-        labels = np.arange(len(self.matrix)) if classes is None else np.asarray(classes)
-        true = self._encode(column(y_true, "y_true"), labels)
-        predicted = self._encode(column(response, "response"), labels)
+        if classes is None:
+            classes = np.arange(len(self.matrix)) if self.labels is None else self.labels
+        matrix = self._in_order_of(classes)
+        true = _codes(column(y_true, "y_true"), classes)
+        predicted = _codes(column(response, "response"), classes)
         check_same_length(true, predicted)
-        return self.matrix[true, predicted]
+        return matrix[true, predicted]
 
     def rows(self, response: ArrayLike, *, classes: ArrayLike) -> Floats:
         """Return ℓ(f(x), k) for every class k, shape (n_samples, n_classes)."""
-        return self.matrix.T[self._encode(column(response, "response"), classes)]
+        return self._in_order_of(classes).T[_codes(column(response, "response"), classes)]
 
     def _expected(self, response: Any, proba: Any, classes: NDArray[Any]) -> Floats:
         """Return Σₖ C[k, f(x)] pₖ(x), in blocks of rows."""
-        codes = self._encode(response, classes)
-        columns = np.ascontiguousarray(self.matrix.T)
+        columns = np.ascontiguousarray(self._in_order_of(classes).T)
+        codes = _codes(response, classes)
         out, buffer = np.empty(len(proba)), np.empty((0, 0))
         for block in blocks(*proba.shape):
             mine = codes[block]
             if len(buffer) < len(mine):
                 buffer = np.empty((len(mine), len(classes)))
             # No code is out of range; with this mode `take` writes without a copy of its own.
-            prices = np.take(columns, mine, axis=0, out=buffer[: len(mine)], mode="clip")
-            np.vecdot(prices, proba[block], out=out[block])
+            costs = np.take(columns, mine, axis=0, out=buffer[: len(mine)], mode="clip")
+            np.vecdot(costs, proba[block], out=out[block])
         return out
 
-    def check_size(self, n_classes: int) -> None:
-        """Raise if the matrix is not for `n_classes` classes."""
-        if len(self.matrix) != n_classes:
+    def check_classes(self, classes: ArrayLike) -> None:
+        """Raise if the matrix is not for these classes."""
+        self._in_order_of(classes)
+
+    def _in_order_of(self, classes: ArrayLike) -> Floats:
+        """Return the costs with rows and columns in the order of `classes`."""
+        known = np.asarray(classes)
+        if self.labels is not None:
+            extra = sorted(set(self.labels.tolist()) - set(known.tolist()), key=str)
+            missing = sorted(set(known.tolist()) - set(self.labels.tolist()), key=str)
+            if extra or missing:
+                raise ValueError(
+                    f"loss is a cost matrix with the labels {self.labels.tolist()}, but the "
+                    f"classes are {known.tolist()}: "
+                    + (f"{extra[0]!r} is no class." if extra else f"{missing[0]!r} has no costs.")
+                )
+            order = encode(known, self.labels)
+            return self.matrix[np.ix_(order, order)]
+        if len(self.matrix) != len(known):
             raise ValueError(
                 f"loss is a {len(self.matrix)} × {len(self.matrix)} cost matrix, but there are "
-                f"{n_classes} classes: it needs a row and a column for each, in sorted order."
+                f"{len(known)} classes: it needs a row and a column for each, in sorted order."
             )
+        return self.matrix
 
-    def _encode(self, labels: ArrayLike, classes: ArrayLike) -> NDArray[np.intp]:
-        classes = np.asarray(classes)
-        self.check_size(len(classes))
-        codes = encode(labels, classes)
-        if (codes < 0).any():
-            unknown = np.asarray(labels)[codes < 0][0]
-            raise ValueError(f"the cost matrix has no price for the label {unknown!r}.")
-        return codes
+
+def _labels_of(matrix: Any) -> tuple[NDArray[Any] | None, Any]:
+    """Return the labels of a cost matrix, and the matrix with its columns in their order."""
+    if hasattr(matrix, "to_pandas") and hasattr(matrix, "columns"):
+        raise ValueError(
+            f"loss: a {type(matrix).__module__.split('.')[0]} frame has no labels for its rows; "
+            f"give a pandas frame with the classes as index and columns, or an array in the "
+            f"sorted order of the classes."
+        )
+    if not hasattr(matrix, "index") or not hasattr(matrix, "columns"):
+        return None, matrix
+    true, predicted = matrix.index.tolist(), matrix.columns.tolist()
+    if true == predicted == list(range(len(true))):
+        return None, matrix  # a frame that was given no labels
+    if len(set(true)) < len(true) or sorted(true, key=str) != sorted(predicted, key=str):
+        raise ValueError(
+            f"loss must be a cost matrix with the same labels for rows (true) and columns "
+            f"(predicted), each once; got rows {true} and columns {predicted}."
+        )
+    return np.asarray(true), matrix.loc[true, true]
+
+
+def _codes(labels: ArrayLike, classes: ArrayLike) -> NDArray[np.intp]:
+    codes = encode(labels, classes)
+    if (codes < 0).any():
+        unknown = np.asarray(labels)[codes < 0].tolist()[0]
+        raise ValueError(f"the cost matrix has no cost for the label {unknown!r}.")
+    return codes
 
 
 def _minus_log(proba: ArrayLike) -> Floats:

@@ -80,6 +80,32 @@ class CustomLoss(ClassLoss):
         return values
 
 
+class PrecomputedLoss(Loss):
+    """The loss behind losses that were given to `fit`, of which only the values are known.
+
+    Parameters
+    ----------
+    least : float
+        The least value given. Losses none of which is negative are taken to be at least zero.
+    """
+
+    name = "precomputed"
+    task = None
+    response = "predict"
+
+    def __init__(self, least: float) -> None:
+        self.minimum = 0.0 if least >= 0 else -np.inf
+
+    def __call__(
+        self, y_true: ArrayLike, response: ArrayLike, *, classes: ArrayLike | None = None
+    ) -> Floats:
+        """Raise: there is no way from targets to losses."""
+        raise ValueError(
+            "loss: the losses were given to fit, so none can be computed for other targets. Name "
+            "the loss where the risk estimator is made, as in RegressionRisk(…, loss=…)."
+        )
+
+
 def make_loss(
     fn: Callable[..., Any], *, response: Response = "predict", minimum: float = 0.0
 ) -> Loss:

@@ -73,11 +73,14 @@ class RiskScorer:
         self, estimator: Any, X: Any, y: Any, *, sample_weight: ArrayLike | None = None
     ) -> float:
         """Score a fitted estimator on the rows given; greater is better."""
-        from condrisk._delegate import loss_values, predict_risk
+        from condrisk._delegate import assess, predict_risk
 
-        arguments = [predict_risk(estimator, X)]
-        if not _takes_risk_alone(self._metric):
-            arguments.insert(0, loss_values(estimator, X, y))
+        if _takes_risk_alone(self._metric):
+            arguments = [predict_risk(estimator, X)]
+        else:
+            found = assess(estimator, X, y)
+            assert found.loss is not None
+            arguments = [found.loss, found.risk]
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         value = self._metric(*arguments, **self._kwargs, **weights)
         if not isinstance(value, Real):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from condrisk import _delegate
+from condrisk._delegate import assess, risk_part
 from condrisk._drawing import GREY, PALETTE, import_pyplot
 from condrisk._validation import Vector
 
@@ -24,10 +24,9 @@ def evaluate(
 ) -> tuple[Vector, Vector, str]:
     """Return loss and risk of each row, and the name of the class that knows them."""
     import_pyplot()  # to fail before the work rather than after it
-    owner, inner = _delegate.find(estimator, X, "predict_risk")
-    given = {} if prediction is None else {"prediction": prediction}
-    loss = _delegate.loss_values(owner, inner, y, **given)
-    return loss, owner.predict_risk(inner, **given), type(owner).__name__
+    found = assess(estimator, X, y, prediction=prediction)
+    assert found.loss is not None
+    return found.loss, found.risk, type(risk_part(estimator)).__name__
 
 
 def line_style(ax: Axes, kwargs: dict[str, Any], **defaults: Any) -> dict[str, Any]:

@@ -110,7 +110,7 @@ class CostCurveDisplay:
         costs : array-like of shape (n_costs,), default=None
             Prices. None: as :func:`condrisk.metrics.cost_curve` chooses them.
         prediction : array-like, default=None
-            Only where the predictor lives elsewhere: what it says of each row.
+            Only for an external predictor: its response to each row.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row. None: all rows count the same.
         reference : bool, default=True

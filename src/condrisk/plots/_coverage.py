@@ -113,7 +113,7 @@ class RiskCoverageDisplay:
         y : array-like of shape (n_samples,)
             Their targets.
         prediction : array-like, default=None
-            Only where the predictor lives elsewhere: what it says of each row.
+            Only for an external predictor: its response to each row.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row. None: all rows count the same.
         reference : bool, default=True

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
 
-from condrisk import _delegate
+from condrisk._delegate import assess, risk_part
 from condrisk._drawing import import_pyplot, prepare_axes
 from condrisk._validation import Vector, check_vectors, check_weight
 from condrisk.losses import absolute_error, squared_error
@@ -119,7 +119,7 @@ class RiskProfileDisplay:
         y : array-like of shape (n_samples,)
             Their targets.
         prediction : array-like, default=None
-            Only where the predictor lives elsewhere: what it says of each row.
+            Only for an external predictor: its response to each row.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row, which is the width it is given. None: all have the same.
         name : str, default=None
@@ -135,13 +135,13 @@ class RiskProfileDisplay:
             The display, drawn.
         """
         import_pyplot()  # to fail before the work rather than after it
-        owner, inner = _delegate.find(estimator, X, "predict_risk")
-        loss = _loss_name(owner, inner)
-        given = {} if prediction is None else {"prediction": prediction}
+        owner = risk_part(estimator)
+        loss = _loss_name(owner)
+        found = assess(estimator, X, prediction=prediction)
         return cls.from_predictions(
             y,
-            owner.predict(inner, **given),
-            owner.predict_risk(inner, **given),
+            found.prediction,
+            found.risk,
             loss=loss,
             sample_weight=sample_weight,
             name=type(owner).__name__ if name is None else name,
@@ -278,15 +278,20 @@ def _sort_rows(columns: list[Vector], weight: Vector | None) -> tuple[Vector, li
     return position, [column[order] for column in columns]
 
 
-def _loss_name(owner: Any, X: Any) -> Any:
-    """Return the name of the loss whose risk `owner` estimates, if it can be drawn here."""
+def _loss_name(owner: Any) -> Any:
+    """Return the name of the loss whose risk `owner` estimates, if it can be drawn here.
+
+    An estimator that does not tell its loss is taken to have that of regression.
+    """
     if is_classifier(owner):
         raise ValueError(
             "estimator: RiskProfileDisplay is for regressors, and this is a classifier; "
             "RiskCalibrationDisplay takes either."
         )
-    while not hasattr(owner, "loss_"):  # a Deferral, around what has it
-        owner, X = _delegate.find(owner.risk_, X, "predict_risk")
+    while not hasattr(owner, "loss_") and hasattr(owner, "risk_"):  # a Deferral
+        owner = risk_part(owner.risk_)
+    if not hasattr(owner, "loss_"):
+        return squared_error.name
     for known in (squared_error, absolute_error):
         if owner.loss_ == known:
             return known.name

@@ -7,31 +7,36 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array, check_random_state, get_tags
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import _num_samples
 
-from condrisk._crossfit import HeldOut, align, mean_by_row, rows_of
-from condrisk._pool import Pool, fit_pool, log_opinions
-from condrisk.learners._stack import StackedClassifier, StackedRegressor
-from condrisk.losses import ClassLoss, encode, get_loss
+from condrisk._crossfit import CrossFitted, Split, align, rows_of
+from condrisk._mixing import Pool, fit_pool, log_probabilities
+from condrisk.learners import StackedClassifier, StackedRegressor
+from condrisk.losses import ClassLoss, Loss, Task, encode, get_loss
 from condrisk.metrics import deferral_loss
-from condrisk.risk._answers import Answers
-from condrisk.risk._base import BaseRisk
+from condrisk.risk._base import BaseRisk, groups_of
+from condrisk.risk._committee import RiskCommittee
+from condrisk.risk._held_out import Pairs
 from condrisk.risk._predictor import Routed
-from condrisk.risk._risk_committee import RiskCommittee
+from condrisk.risk._responses import Responses, held_out_at_once
+from condrisk.risk._task import task_of_target
 
 Floats = NDArray[np.float64]
+Given = dict[str, NDArray[Any]]
 # Of a time budget, the share for the predictor.
 PREDICTOR_SHARE = 0.7
 
 
-class StackAnswers(Answers):
-    """The responses of a stack, all found by asking its models once."""
+class StackResponses(Responses):
+    """The responses of a stack, all computed by calling its models once."""
 
-    def get(self, response: str) -> NDArray[Any]:
+    def get(self, method: str) -> NDArray[Any]:
         """Return the response."""
         if not self._known:
-            self._known = self._predictor.answers(self._X)
-        return self._known[response]
+            self._known = self._predictor.responses(self._X)
+        return self._known[method]
 
 
 class AutoRisk(BaseRisk):
@@ -47,18 +52,23 @@ class AutoRisk(BaseRisk):
 
     Parameters
     ----------
-    predictor : estimator or None, default=None
-        The model whose risk is wanted: fitted here by cross-fitting, or frozen, and then `fit`
-        takes rows that it was not fitted on. None builds a strong one, `StackedRegressor`, whose
-        own cross-fitting serves the risk as well: nothing is fitted twice.
+    predictor : estimator, "precomputed" or None, default=None
+        The model whose risk is wanted: cross-fitted here; frozen, and then `fit` takes rows that
+        it was not fitted on; or external, and then its responses are given as ``prediction=``.
+        None builds a strong one, `StackedRegressor` or `StackedClassifier`, whose own
+        cross-fitting serves the risk as well: nothing is fitted twice.
     loss : str, Loss, array-like, callable or None, default=None
         What an error costs, as for `RegressionRisk`.
+    task : {"regression", "classification"} or None, default=None
+        Which predictor to build. None: what the loss implies; otherwise text, booleans,
+        categories or two values are classes and numbers with fractions are not. Where neither
+        tells, `fit` asks for it.
     cost : float or None, default=None
-        The price of asking at which the risk is to be good. None: at every price.
+        The cost of deferring at which the risk is to be good. None: at every cost.
     cv : int, cross-validation splitter or iterable, default=5
         The folds of the cross-fitting; no row may be held out twice.
     time_budget : float or None, default=None
-        Seconds after which nothing more is begun than has to be. What is found then depends on
+        Soft limit in seconds: no optional model starts after it. What is found then depends on
         the machine.
     n_jobs : int or None, default=None
         How many fits, or trees, to run at a time; the results do not depend on it.
@@ -76,9 +86,11 @@ class AutoRisk(BaseRisk):
     seconds_ : dict of str to float
         What each part took: the models of the predictor, or the predictor as a whole, then the
         candidates.
-    oof_loss_, oof_risk_ : ndarray of shape (n_samples,)
-        Losses out of fold, and the risk of each row by what has not seen its loss. Not part of a
-        saved model.
+    held_out_ : HeldOut
+        Losses of held-out rows, and their risks by what has not seen these losses: what rules are
+        fitted on. Not part of a model file.
+    task_ : {"regression", "classification"} or None
+        The task.
     loss_ : Loss
         The loss.
     classes_ : ndarray of shape (n_classes,)
@@ -110,16 +122,25 @@ class AutoRisk(BaseRisk):
         name: constraint
         for name, constraint in BaseRisk._parameter_constraints.items()
         if name != "refit"
-    } | {"cost": [float, int, None], "time_budget": [float, int, None]}
+    } | {
+        "predictor": [*BaseRisk._parameter_constraints["predictor"], None],
+        "task": [StrOptions({"regression", "classification"}), None],
+        "cost": [float, int, None],
+        "time_budget": [float, int, None],
+    }
     # What is chosen elsewhere and settled here.
     refit = True
     clip = True
+    task_: Task | None
+    second_model_: StackedClassifier | None
+    _pools: dict[str, Pool]
 
     def __init__(
         self,
         predictor: Any = None,
         *,
         loss: Any = None,
+        task: Task | None = None,
         cost: float | None = None,
         cv: Any = 5,
         time_budget: float | None = None,
@@ -128,6 +149,7 @@ class AutoRisk(BaseRisk):
     ) -> None:
         self.predictor = predictor
         self.loss = loss
+        self.task = task
         self.cost = cost
         self.cv = cv
         self.time_budget = time_budget
@@ -136,37 +158,65 @@ class AutoRisk(BaseRisk):
 
     # -- the predictor ------------------------------------------------------------------------
 
-    def _model(self) -> Any:
-        if self.predictor is not None:
-            return self.predictor
-        budget = None if self.time_budget is None else PREDICTOR_SHARE * self.time_budget
-        kind = StackedClassifier if self._wants_classes() else StackedRegressor
-        return kind(cv=self.cv, time_budget=budget, random_state=self.random_state)
-
-    def _wants_classes(self) -> bool:
-        """Tell whether the loss is one of classes; without a loss it is the squared error."""
-        if self.loss is None:
-            return False
-        loss = get_loss(self.loss)
-        return isinstance(loss, ClassLoss) or loss.task == "classification"
-
-    def _is_stack(self) -> bool:
+    def _is_built(self) -> bool:
         return self.predictor is None
 
-    def _answers(self, X: Any, prediction: Any, *, needed: bool = True) -> Answers:
-        answers = super()._answers(X, prediction, needed=needed)
-        return StackAnswers(self.predictor_, X) if self._is_stack() else answers
+    def _has_to_fit_predictor(self) -> bool:
+        return self._is_built() or super()._has_to_fit_predictor()
+
+    def _task(self) -> Task | None:
+        """Return the task, for a predictor that is built here as far as it is known."""
+        if not self._is_built():
+            return super()._task()
+        return self.__dict__.get("task_") or self.task or _implied_task(self.loss)
+
+    def _check_rows(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+        self.__dict__.pop("task_", None)
+        if self.task is not None and not self._is_built():
+            raise ValueError("task is for a predictor that is built here, predictor=None.")
+        if self._task() is None and self._is_built() and y is not None:
+            self.task_ = task_of_target(y)
+        X, y = super()._check_rows(X, y)
+        self.task_ = self._task()
+        return X, y
+
+    def _build(self) -> Any:
+        """Return the predictor that is built where none is given."""
+        budget = None if self.time_budget is None else PREDICTOR_SHARE * self.time_budget
+        kind = StackedClassifier if self._task() == "classification" else StackedRegressor
+        return kind(cv=self.cv, time_budget=budget, random_state=self.random_state)
+
+    def _responses_to(self, X: Any, prediction: Any, *, needed: bool = True) -> Responses:
+        responses = super()._responses_to(X, prediction, needed=needed)
+        return StackResponses(self.predictor_, X) if self._is_built() else responses
+
+    def _check_response(self, what: str, method: str) -> None:
+        if not self._is_built():  # a stack has them all
+            super()._check_response(what, method)
+
+    def _check_finite(self, X: Any) -> None:
+        if not self._is_built():  # a stack takes missing values, and so do the trees
+            super()._check_finite(X)
 
     # -- fitting ------------------------------------------------------------------------------
 
     def _parts(self) -> dict[str, Any]:
         return {}
 
-    def _check_parts(self) -> None:
-        self._check_response("AutoRisk", self._feature_response())
+    def _parts_to_fit(self) -> dict[str, Any]:
+        return {"predictor": self._build()} if self._is_built() else super()._parts_to_fit()
 
-    def _feature_response(self) -> str:
-        return "predict_proba" if self._task() == "classification" else "predict"
+    def _check_parts(self) -> None:
+        pass
+
+    def _feature_method(self) -> str:
+        """Return the most telling response that the predictor has."""
+        if self._task() != "classification":
+            return "predict"
+        if self._is_precomputed():
+            return self.loss_.response
+        has_proba = self._is_built() or hasattr(self.predictor, "predict_proba")
+        return "predict_proba" if has_proba else "predict"
 
     def _fit(
         self,
@@ -178,23 +228,60 @@ class AutoRisk(BaseRisk):
     ) -> None:
         began = time.perf_counter()
         _as_numbers(X)  # before anything is fitted
-        held_out = self._held_out(X, y, prediction, routed)
-        answers, rows = held_out.answers[0], held_out.rows
+        fitted = self._cross_fit_predictor(X, y, prediction, routed)
         if self._task() == "classification":
-            self._check_loss_size(len(self.classes_))
-        loss = self._losses(y[rows], answers[self.loss_.response])
-        self._remember(held_out, loss, n_rows=len(y))
-        weight = None if sample_weight is None else sample_weight[rows]
+            self._check_loss_classes(self.classes_)
+        responses, rows = fitted.responses[0], fitted.rows
+        loss = self._losses(y[rows], responses[self.loss_.response])
         self.seconds_ = self._predictor_seconds(time.perf_counter() - began)
         until = np.inf if self.time_budget is None else began + self.time_budget
-        self._fit_opinions(rows_of(X, rows), y[rows], held_out, weight, routed, until)
-        at_hand = self._at_hand(answers, self._other_held_out())
+        weight = None if sample_weight is None else sample_weight[rows]
+        self._fit_probabilities(rows_of(X, rows), y[rows], fitted, weight, routed, until)
+        self._fit_committee(X, loss, fitted, sample_weight, routed, until)
+
+    def _fit_to_losses(
+        self,
+        X: Any,
+        loss: Floats,
+        prediction: ArrayLike | None,
+        sample_weight: NDArray[Any] | None,
+        routed: Routed,
+    ) -> None:
+        began = time.perf_counter()
+        _as_numbers(X)
+        self.task_, self._pools, self.second_model_ = None, {}, None
+        if prediction is None and self._is_precomputed():
+            rows = np.arange(_num_samples(X))
+            fitted = held_out_at_once(rows, Responses(None, X), set())
+        else:
+            fitted = self._fixed_responses(X, prediction, {self._feature_method()})
+        self.seconds_ = {"predictor": time.perf_counter() - began}
+        until = np.inf if self.time_budget is None else began + self.time_budget
+        self._fit_committee(X, loss, fitted, sample_weight, routed, until)
+
+    def _fit_committee(
+        self,
+        X: Any,
+        loss: Floats,
+        fitted: CrossFitted,
+        sample_weight: NDArray[Any] | None,
+        routed: Routed,
+        until: float,
+    ) -> None:
+        """Regress the losses in several ways, and mix these by rows they have not seen."""
+        responses, rows = fitted.responses[0], fitted.rows
+        weight = None if sample_weight is None else sample_weight[rows]
+        groups = groups_of(routed, rows)
+        independent = groups is None and isinstance(self.cv, int)
+        self._uses_responses = bool(responses)
+        plug_in = self._plug_in_risks(responses, self._second_held_out())
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         self.committee_ = RiskCommittee(seed, self.n_jobs).fit(
-            self._inputs(rows_of(X, rows), answers, at_hand),
+            self._inputs(rows_of(X, rows), responses, plug_in),
             loss,
             weight,
-            at_hand,
+            plug_in,
+            folds=None if independent else self._folds_of(fitted, groups) or None,
             least=min(self.loss_.minimum, float(loss.min())),
             until=until,
         )
@@ -202,102 +289,121 @@ class AutoRisk(BaseRisk):
         self._judge(loss, weight)
         chosen = self.committee_.held_out.pop(self._chosen)
         del self.committee_.held_out
-        self.oof_risk_ = mean_by_row(self._clipped(chosen), rows, len(y))
+        pairs = Pairs(rows, loss, [], weight, groups)
+        self._held_out = pairs.with_risks(self._clipped(chosen))
 
-    def _held_out(
+    def _held_out_risks(self, pairs: Pairs) -> Floats:
+        raise AssertionError("the committee has estimated these in fit")
+
+    def _cross_fit_predictor(
         self, X: Any, y: NDArray[Any], prediction: ArrayLike | None, routed: Routed
-    ) -> HeldOut:
-        """Return the predictor's answers on rows that it was not fitted on."""
-        responses = {self.loss_.response, self._feature_response()}
-        if self._is_stack():
+    ) -> CrossFitted:
+        """Return the predictor's responses to rows that it was not fitted on."""
+        if self._is_built():
             params = {**routed["predictor"], **routed["splitter"]}
-            self.predictor_ = self._model().fit(X, y, **params)
+            self.predictor_ = self._build().fit(X, y, **params)
             found = self.predictor_.held_out_
-            rows = np.arange(len(y))
-            return HeldOut(rows, found.fold, int(found.fold.max()) + 1, (found.answers,))
-        held_out = self._cross_fitted(X, y, prediction, routed, responses)
-        if len(np.unique(held_out.rows)) < len(held_out.rows):
+            n_folds = int(found.fold.max()) + 1
+            return CrossFitted(np.arange(len(y)), found.fold, n_folds, (found.responses,))
+        methods = {self.loss_.response, self._feature_method()}
+        fitted = self._cross_fitted(X, y, prediction, routed, methods)
+        if len(np.unique(fitted.rows)) < len(fitted.rows):
             raise ValueError("cv must hold out no row twice: trees judge rows they have not seen.")
-        return held_out
+        return fitted
 
     def _predictor_seconds(self, total: float) -> dict[str, float]:
-        if not self._is_stack():
+        if not self._is_built():
             return {"predictor": total}
         return {f"predictor, {name}": took for name, took in self.predictor_.seconds_.items()}
 
     # -- classes: probabilities put into the loss -----------------------------------------------
 
-    def _fit_opinions(
+    def _fit_probabilities(
         self,
         X: Any,
         y: NDArray[Any],
-        held_out: HeldOut,
+        fitted: CrossFitted,
         weight: NDArray[Any] | None,
         routed: Routed,
         until: float,
     ) -> None:
-        """Learn how to calibrate the predictor's probabilities, and how to pool them with others'.
+        """Learn to calibrate the predictor's probabilities, and to pool them with a second model's.
 
         A stack is a pool already; to any other predictor one is added, if there is time.
         """
-        self._pools: dict[str, Pool] = {}
-        self.other_opinion_: StackedClassifier | None = None
+        self._pools, self.second_model_ = {}, None
         if not isinstance(self.loss_, ClassLoss) or self._task() != "classification":
             return
         codes = encode(y, self.classes_)
-        own = held_out.answers[0]["predict_proba"]
-        self._pools["plug-in"] = fit_pool(log_opinions([own]), codes, weight)
+        own = self._own_probabilities(fitted.responses[0])
+        if own:
+            self._pools["plug-in"] = fit_pool(log_probabilities(own), codes, weight)
         start = time.perf_counter()
-        if self._is_stack() or start > until or len(np.unique(y)) < 2:
+        if self._is_built() or start > until or len(np.unique(y)) < 2:
             return
         stack = StackedClassifier(
-            cv=self._folds_of(held_out),
+            cv=self._stack_folds(fitted),
             time_budget=None if np.isinf(until) else until - start,
             random_state=self.random_state,
         )
-        groups = routed["splitter"].get("groups") if held_out.n_splits == 1 else None
-        self.other_opinion_ = stack.fit(X, y, weight, groups=groups)
-        both = log_opinions([own, self._other_held_out()])
+        groups = groups_of(routed, fitted.rows) if fitted.n_splits == 1 else None
+        self.second_model_ = stack.fit(X, y, weight, groups=groups)
+        both = log_probabilities([*own, *self._second_held_out()])
         self._pools["hybrid"] = fit_pool(both, codes, weight)
         self.seconds_["hybrid"] = time.perf_counter() - start
 
-    def _folds_of(self, held_out: HeldOut) -> Any:
+    def _stack_folds(self, fitted: CrossFitted) -> int | list[Split]:
         """Return the folds that the predictor had, or for one that was not fitted here, five."""
-        if held_out.n_splits > 1:
-            return [(held_out.others(k), held_out.of(k)) for k in held_out.splits]
+        if fitted.n_splits > 1:
+            return fitted.folds()
         return self.cv if isinstance(self.cv, int) else 5
 
-    def _other_held_out(self) -> Any:
-        if self.other_opinion_ is None:
-            return None
-        return self._aligned(self.other_opinion_.held_out_.answers["predict_proba"])
+    def _own_probabilities(self, responses: Responses | Given) -> list[Floats]:
+        """Return the predictor's own probabilities, if it has such."""
+        if self._feature_method() != "predict_proba":
+            return []
+        return [_get(responses, "predict_proba")]
+
+    def _second_held_out(self) -> list[Floats]:
+        if self.second_model_ is None:
+            return []
+        return [self._aligned(self.second_model_.held_out_.responses["predict_proba"])]
 
     def _aligned(self, proba: Floats) -> Floats:
-        assert self.other_opinion_ is not None
-        return align(proba, self.other_opinion_.classes_, self.classes_)
+        assert self.second_model_ is not None
+        return align(proba, self.second_model_.classes_, self.classes_)
 
-    def _at_hand(self, answers: Any, other: Floats | None) -> dict[str, Floats]:
+    def _plug_in_risks(
+        self, responses: Responses | Given, second: list[Floats]
+    ) -> dict[str, Floats]:
         """Return estimates that no regression is needed for: the plug-in risks of a classifier."""
         found = {}
         for name, pool in self._pools.items():
-            own = _get(answers, "predict_proba")
-            opinions = [own] if name == "plug-in" or other is None else [own, other]
+            own = self._own_probabilities(responses)
+            proba = pool(log_probabilities(own if name == "plug-in" else [*own, *second]))
             assert isinstance(self.loss_, ClassLoss)
-            response = _get(answers, self.loss_.response)
-            proba = pool(log_opinions(opinions))
+            response = _get(responses, self.loss_.response)
             found[name] = self.loss_.expected(response, proba, classes=self.classes_)
         return found
 
-    def _inputs(self, X: Any, answers: Any, at_hand: dict[str, Floats]) -> Floats:
+    def _inputs(self, X: Any, responses: Responses | Given, plug_in: dict[str, Floats]) -> Floats:
         """Return what the risk is regressed on."""
-        response = _get(answers, self._feature_response())
-        columns = [_as_numbers(X), response, *at_hand.values()]
-        if self._is_stack():
-            columns.append(_get(answers, "signs"))
+        columns = [_as_numbers(X)]
+        if self._uses_responses:
+            response = _get(responses, self._feature_method())
+            if self._task() == "classification" and response.ndim == 1:
+                response = encode(response, self.classes_)[:, None] == np.arange(len(self.classes_))
+            columns.append(response)
+        columns += plug_in.values()
+        if self._is_built():
+            columns.append(_get(responses, "uncertainty"))
         return np.column_stack(columns)
 
+    def _risk_uses_response(self) -> bool:
+        return self._uses_responses
+
     def _judge(self, loss: Floats, weight: Floats | None) -> None:
-        """Make the leaderboard, and choose by it where a price is given."""
+        """Make the leaderboard, and choose by it where a cost is given."""
         board: list[dict[str, Any]] = []
         committee = self.committee_
         constant = np.average((loss - np.average(loss, weights=weight)) ** 2, weights=weight)
@@ -319,17 +425,31 @@ class AutoRisk(BaseRisk):
         if self._chosen != "mixture":
             committee.keep(self._chosen)
 
-    def _risk(self, X: Any, answers: Answers) -> Floats:
-        other = None
-        if self.other_opinion_ is not None:
-            other = self._aligned(self.other_opinion_.predict_proba(X))
-        at_hand = self._at_hand(answers, other)
-        return self._clipped(self.committee_.predict(self._inputs(X, answers, at_hand), at_hand))
+    def _risk(self, X: Any, responses: Responses) -> Floats:
+        second: list[Floats] = []
+        if self.second_model_ is not None:
+            second = [self._aligned(self.second_model_.predict_proba(X))]
+        plug_in = self._plug_in_risks(responses, second)
+        inputs = self._inputs(X, responses, plug_in)
+        return self._clipped(self.committee_.predict(inputs, plug_in))
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+        if not self._is_built():
+            tags = super().__sklearn_tags__()
+        else:
+            tags = get_tags(self.__dict__.get("predictor_") or self._build())
+            if tags.regressor_tags is not None:
+                tags.regressor_tags.poor_score = True  # score is minus an error, not an R²
         tags.input_tags.sparse = False
         return tags
+
+
+def _implied_task(loss: Any) -> Task | None:
+    """Return the task that a loss implies; None where it is the default, or fits both."""
+    if loss is None:
+        return None
+    found: Loss = get_loss(loss)
+    return "classification" if found.response == "predict_proba" else found.task
 
 
 def _as_numbers(X: Any) -> Floats:
@@ -337,6 +457,6 @@ def _as_numbers(X: Any) -> Floats:
     return check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
 
 
-def _get(answers: Any, response: str) -> NDArray[Any]:
-    """Return a response out of a dict, which held-out answers are, or out of `Answers`."""
-    return answers[response] if isinstance(answers, dict) else answers.get(response)
+def _get(responses: Responses | Given, method: str) -> NDArray[Any]:
+    """Return a response out of a dict, which held-out responses are, or out of `Responses`."""
+    return responses[method] if isinstance(responses, dict) else responses.get(method)

@@ -3,40 +3,43 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import (
-    BaseEstimator,
-    MetaEstimatorMixin,
-    _fit_context,
-    is_classifier,
-)
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.utils import _safe_indexing, get_tags
-from sklearn.utils._param_validation import HasMethods
+from sklearn.utils import check_random_state, get_tags, indexable
+from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
     _check_sample_weight,
+    check_consistent_length,
     check_is_fitted,
+    validate_data,
 )
 
-from condrisk._crossfit import HeldOut, mean_by_row, rows_of
+from condrisk._crossfit import CrossFitted, Split, make_splits
+from condrisk._delegate import Assessment
 from condrisk._routing import add_part, add_splitter, route_fit
-from condrisk.losses import Loss, get_loss
-from condrisk.risk._answers import Answers
-from condrisk.risk._predictor import PredictorMixin, Routed
+from condrisk._state import leaves_rows_out
+from condrisk._validation import check_vector, validated
+from condrisk.losses import Loss, PrecomputedLoss, get_loss
+from condrisk.risk._held_out import HeldOut, Pairs
+from condrisk.risk._predictor import PRECOMPUTED, PredictorMixin, Routed
+from condrisk.risk._responses import Responses
 
-# What the out-of-fold attributes hold belongs to the training rows, not to the model.
-_NOT_SAVED = ("oof_loss_", "oof_risk_", "_calibration_rows", "_calibration_loss")
+# A risk beyond this is as good as infinite; below it, means over many rows are still numbers.
+LARGEST_RISK = 1e300
+# How many folds estimate held-out risks where no cross-fitting tells.
+N_FOLDS = 5
 
 
 def _predictor_has(method: str) -> Any:
     def check(self: BaseRisk) -> bool:
-        predictor = getattr(self, "predictor_", self._model())
-        getattr(predictor, method)  # its AttributeError names what is missing
+        getattr(getattr(self, "predictor_", self.predictor), method)  # its error names what lacks
         return True
 
     return check
@@ -57,15 +60,11 @@ def check_regressor(regressor: Any) -> None:
         )
 
 
-# A risk beyond this is as good as infinite; below it, means over many rows are still numbers.
-LARGEST_RISK = 1e300
-
-
 class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the risk estimators: keeps the predictor's type and adds `predict_risk`."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "predictor": [HasMethods(["fit", "predict"]), None],
+        "predictor": [HasMethods(["fit", "predict"]), StrOptions({PRECOMPUTED})],
         "loss": [str, callable, "array-like", Loss, None],
         "cv": ["cv_object"],
         "refit": ["boolean"],
@@ -80,50 +79,104 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
     clip: bool
     n_jobs: int | None
     random_state: Any
+    _pairs: Pairs | None
+    _held_out: HeldOut | None
 
-    @_fit_context(prefer_skip_nested_validation=False)
+    @validated(nested=True)
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         *,
         sample_weight: ArrayLike | None = None,
         prediction: ArrayLike | None = None,
+        loss: ArrayLike | None = None,
         **params: Any,
     ) -> Self:
-        """Fit the predictor unless it is frozen, then the estimate of its risk.
+        """Fit the predictor unless it is frozen or precomputed, then the estimate of its risk.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows. If the predictor is frozen, rows that it was not fitted on.
+            Rows. If the predictor is frozen or precomputed, rows that it was not fitted on.
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), optional
             Weights, for each part that takes them; a part that does not is named in a warning.
         prediction : array-like of shape (n_samples,) or (n_samples, n_classes), optional
-            Only with ``predictor=None``: what the predictor that lives elsewhere says of each row
+            Only with ``predictor="precomputed"``: the external predictor's response to each row
             (numbers, labels, or class probabilities in the sorted order of the labels).
+        loss : array-like of shape (n_samples,), optional
+            In place of `y`, for a frozen or precomputed predictor: the losses themselves, computed
+            already. Only where realised losses are regressed.
         **params : dict
-            ``groups`` goes to the splitter, everything else to the predictor's fit. With
-            scikit-learn's metadata routing switched on, each part gets what it requests.
+            ``groups`` keeps groups together wherever rows are held out, everything else goes to
+            the predictor's fit. With scikit-learn's metadata routing switched on, each part gets
+            what it requests.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
+        self._pairs = self._held_out = None
+        if loss is not None:
+            self._fit_losses(X, y, loss, sample_weight, prediction, params)
+            return self
         X, y = self._check_rows(X, y)
         weight = _weights(sample_weight, X)
         self._check_prediction_use(prediction)
         self.loss_ = get_loss(self.loss, task=self._task())
         self._check_response(f"loss {self.loss_.name!r}", self.loss_.response)
         self._check_parts()
-        for name in _NOT_SAVED:
-            self.__dict__.pop(name, None)
         routed = route_fit(self, self._parts_to_fit(), weight, params)
         self._fit(X, y, prediction, weight, routed)
         return self
+
+    def _fit_losses(
+        self, X: Any, y: Any, loss: Any, sample_weight: Any, prediction: Any, params: dict[str, Any]
+    ) -> None:
+        """Fit on losses that are computed already."""
+        name = type(self).__name__
+        if y is not None:
+            raise ValueError("loss must not be given together with y: it takes the place of y.")
+        if self._has_to_fit_predictor():
+            raise ValueError(
+                f"loss is for a predictor that is fitted already: FrozenEstimator(predictor), or "
+                f"predictor={PRECOMPUTED!r}. Losses on rows that {name} fits the predictor on "
+                f"would be too small."
+            )
+        (X,) = indexable(X)
+        validate_data(self, X, skip_check_array=True)
+        values = check_vector(loss, "loss")
+        check_consistent_length(X, values)
+        weight = _weights(sample_weight, X)
+        self._check_prediction_use(prediction)
+        if prediction is not None and np.asarray(prediction).dtype.kind not in "biuf":
+            raise ValueError(
+                "prediction must be numbers where the losses are given: without targets nothing "
+                "tells which labels there are."
+            )
+        self._classes = getattr(self.predictor, "classes_", None)
+        known = None if self.loss is None else get_loss(self.loss)
+        self.loss_ = PrecomputedLoss(float(values.min())) if known is None else known
+        self._check_parts()
+        routed = route_fit(self, self._parts_to_fit(), weight, params)
+        self._fit_to_losses(X, values, prediction, weight, routed)
+
+    def _fit_to_losses(
+        self,
+        X: Any,
+        loss: NDArray[np.float64],
+        prediction: ArrayLike | None,
+        sample_weight: NDArray[Any] | None,
+        routed: Routed,
+    ) -> None:
+        """Fit the estimate of the risk on losses, where that is all it needs."""
+        raise ValueError(
+            f"loss cannot take the place of y here: {type(self).__name__} needs the classes "
+            f"themselves. RegressionRisk and AutoRisk take losses."
+        )
 
     @abstractmethod
     def _fit(
@@ -137,8 +190,12 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
         """Fit predictor and risk on validated rows."""
 
     @abstractmethod
-    def _risk(self, X: Any, answers: Answers) -> NDArray[np.float64]:
-        """Estimate the risk of rows on which the predictor's answers are at hand."""
+    def _risk(self, X: Any, responses: Responses) -> NDArray[np.float64]:
+        """Estimate the risk of rows to which the predictor's responses are at hand."""
+
+    @abstractmethod
+    def _held_out_risks(self, pairs: Pairs) -> NDArray[np.float64]:
+        """Estimate the risk of each pair by what has not seen its loss."""
 
     @abstractmethod
     def _parts(self) -> dict[str, Any]:
@@ -151,49 +208,49 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
     # -- using it ---------------------------------------------------------------------------
 
     def predict(self, X: Any, *, prediction: ArrayLike | None = None) -> NDArray[Any]:
-        """Return the predictor's own answer, untouched.
+        """Return the predictor's own predictions, untouched.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows.
         prediction : array-like, optional
-            Only with ``predictor=None``: what the predictor that lives elsewhere says.
+            Only with ``predictor="precomputed"``: the external predictor's responses.
 
         Returns
         -------
         ndarray of shape (n_samples,)
             Labels or numbers.
         """
-        return self._answers(X, prediction).get("predict")
+        return self._responses_to(X, prediction).get("predict")
 
     @available_if(_predictor_has("predict_proba"))
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Return the predictor's own class probabilities, shape (n_samples, n_classes)."""
-        return self._answers(X, None).get("predict_proba")
+        return self._responses_to(X, None).get("predict_proba")
 
     @available_if(_predictor_has("decision_function"))
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Return the predictor's own decision function."""
-        return self._answers(X, None).get("decision_function")
+        return self._responses_to(X, None).get("decision_function")
 
     def predict_risk(self, X: Any, *, prediction: ArrayLike | None = None) -> NDArray[np.float64]:
-        """Estimate g(x), the expected loss of the predictor's answer at each row.
+        """Estimate g(x), the expected loss of the prediction at each row.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows.
         prediction : array-like, optional
-            Only with ``predictor=None``, and only where the estimate depends on the response:
-            what the predictor that lives elsewhere says.
+            Only with ``predictor="precomputed"``, and only where the estimate depends on the
+            response: the external predictor's responses.
 
         Returns
         -------
         ndarray of shape (n_samples,)
             The estimated risk.
         """
-        return self._risk(X, self._answers(X, prediction, needed=self._risk_uses_response()))
+        return self._risk(X, self._responses_to(X, prediction, needed=self._risk_uses_response()))
 
     def loss_values(
         self, X: Any, y: Any, *, prediction: ArrayLike | None = None
@@ -206,17 +263,41 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
             Rows.
         y : array-like of shape (n_samples,)
             Their targets. A class that the predictor has never seen costs what the loss says of
-            probability zero; a cost matrix has no price for it and raises.
+            probability zero; a cost matrix has no cost for it and raises.
         prediction : array-like, optional
-            Only with ``predictor=None``: what the predictor that lives elsewhere says.
+            Only with ``predictor="precomputed"``: the external predictor's responses.
 
         Returns
         -------
         ndarray of shape (n_samples,)
             The losses.
         """
-        answers = self._answers(X, prediction)
-        return self._losses(self._check_y(y, X), answers.get(self.loss_.response))
+        responses = self._responses_to(X, prediction)
+        return self._losses(self._check_y(y, X), responses.get(self.loss_.response))
+
+    def assess(self, X: Any, y: Any = None, *, prediction: ArrayLike | None = None) -> Assessment:
+        """Return predictions, risks and, given `y`, losses; each response is computed once.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,), optional
+            Their targets.
+        prediction : array-like, optional
+            Only with ``predictor="precomputed"``: the external predictor's responses.
+
+        Returns
+        -------
+        Assessment
+            A named tuple (prediction, risk, loss); loss is None without `y`.
+        """
+        responses = self._responses_to(X, prediction)
+        risk = self._risk(X, responses)
+        loss = None
+        if y is not None:
+            loss = self._losses(self._check_y(y, X), responses.get(self.loss_.response))
+        return Assessment(responses.get("predict"), risk, loss)
 
     def score(
         self,
@@ -240,16 +321,16 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows in the mean.
         prediction : array-like, optional
-            Only with ``predictor=None``: what the predictor that lives elsewhere says.
+            Only with ``predictor="precomputed"``: the external predictor's responses.
 
         Returns
         -------
         float
             At most zero; larger is better.
         """
-        answers = self._answers(X, prediction)
-        loss = self._losses(self._check_y(y, X), answers.get(self.loss_.response))
-        squared = (loss - self._risk(X, answers)) ** 2
+        found = self.assess(X, self._check_y(y, X), prediction=prediction)
+        assert found.loss is not None
+        squared = (found.loss - found.risk) ** 2
         return -float(np.average(squared, weights=_weights(sample_weight, X)))
 
     @property
@@ -260,31 +341,69 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
         check_is_fitted(self, "loss_")
         return self._known_classes()
 
+    @property
+    def held_out_(self) -> HeldOut:
+        """Held-out losses and risks, which rules are fitted on; estimated when first asked for."""
+        if self.__dict__.get("_held_out") is None:
+            pairs = self.__dict__.get("_pairs")
+            if pairs is None:
+                raise AttributeError(
+                    f"this {type(self).__name__} has no held_out_: it is not fitted, or comes "
+                    f"from a model file, which holds no training rows."
+                )
+            if not pairs.folds:
+                raise ValueError("held_out_ needs at least two held-out rows, or two groups.")
+            self._held_out = pairs.with_risks(self._held_out_risks(pairs))
+            self._pairs = None
+        assert self._held_out is not None
+        return self._held_out
+
     # -- inside -----------------------------------------------------------------------------
 
     def _parts_to_fit(self) -> dict[str, Any]:
-        predictor = {"predictor": self._model()} if self._has_to_fit_predictor() else {}
+        predictor = {"predictor": self.predictor} if self._has_to_fit_predictor() else {}
         return predictor | self._parts()
 
-    def _remember(self, held_out: HeldOut, loss: NDArray[np.float64], *, n_rows: int) -> None:
-        """Keep what a rule is fitted on: out-of-fold losses, or the rows the risk came from."""
-        if self._has_to_fit_predictor():
-            self.oof_loss_ = mean_by_row(loss, held_out.rows, n_rows)
-        if held_out.n_splits == 1:
-            self._calibration_rows = held_out.rows
-            self._calibration_loss = loss
+    def _folds_of(self, fitted: CrossFitted, groups: NDArray[Any] | None) -> list[Split]:
+        """Return how pairs are held out from the estimate of their risk.
 
-    def _calibration(
-        self, X: Any, prediction: Any
-    ) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
-        """Return rows of the training data, their losses and risks, for fitting a rule."""
-        if hasattr(self, "oof_risk_"):
-            rows = np.flatnonzero(np.isfinite(self.oof_risk_))
-            return rows, self.oof_loss_[rows], self.oof_risk_[rows]
-        rows = self._calibration_rows
-        given = None if prediction is None else _safe_indexing(np.asarray(prediction), rows)
-        risk = self.predict_risk(rows_of(X, rows), prediction=given)
-        return rows, self._calibration_loss, risk
+        By the splits of the predictor, or where all rows were held out at once, by new folds.
+        """
+        if fitted.n_splits > 1:
+            return fitted.folds()
+        n = len(fitted.rows) if groups is None else len(np.unique(groups))
+        n_folds = min(self.cv if isinstance(self.cv, int) else N_FOLDS, n)
+        if n_folds < 2:
+            return []
+        return make_splits(
+            n_folds,
+            fitted.rows,
+            fitted.rows,
+            classifier=False,
+            groups=groups,
+            random_state=_settled(self.random_state),
+        )
+
+    def _remember(
+        self,
+        fitted: CrossFitted,
+        loss: NDArray[np.float64],
+        *,
+        weight: NDArray[Any] | None,
+        routed: Routed,
+        **work: Any,
+    ) -> None:
+        """Keep what held-out risks can be estimated from, once somebody asks for them."""
+        groups = groups_of(routed, fitted.rows)
+        pairs = Pairs(
+            fitted.rows,
+            loss,
+            self._folds_of(fitted, groups),
+            None if weight is None else weight[fitted.rows],
+            groups,
+            **work,
+        )
+        self._pairs = pairs.thinned(check_random_state(_settled(self.random_state)))
 
     def _clipped(self, risk: Any) -> NDArray[np.float64]:
         """Return what a regressor of losses says, at least the least loss if `clip` is set."""
@@ -312,14 +431,15 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        parts = [part for part in (self._model(), *self._parts().values()) if part is not None]
-        tags.input_tags.sparse = all(get_tags(part).input_tags.sparse for part in parts)
-        tags.input_tags.allow_nan = all(get_tags(part).input_tags.allow_nan for part in parts)
-        if self._model() is None:
+        own = [] if isinstance(self.predictor, str) else [self.predictor]
+        parts = [get_tags(part) for part in (*own, *self._parts().values())]
+        tags.input_tags.sparse = all(part.input_tags.sparse for part in parts)
+        tags.input_tags.allow_nan = all(part.input_tags.allow_nan for part in parts)
+        if not own:
             stand_in = DummyClassifier if self._task() == "classification" else DummyRegressor
             tags.estimator_type = get_tags(stand_in()).estimator_type
         else:
-            inner = get_tags(self._model())
+            inner = parts[0]
             tags.estimator_type = inner.estimator_type
             tags.classifier_tags = inner.classifier_tags
             tags.regressor_tags = inner.regressor_tags
@@ -334,6 +454,17 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
-        for name in _NOT_SAVED:
-            state.pop(name, None)
+        if leaves_rows_out():
+            state |= {"_pairs": None, "_held_out": None}
         return state
+
+
+def groups_of(routed: Routed, rows: NDArray[np.intp]) -> NDArray[Any] | None:
+    """Return the groups of some rows, where `fit` was given groups."""
+    groups = routed["splitter"].get("groups")
+    return None if groups is None else np.asarray(groups)[rows]
+
+
+def _settled(random_state: Any) -> Any:
+    """Return a seed; a generator of the user's is not drawn from for what is optional."""
+    return int(random_state) if isinstance(random_state, Integral) else 0

@@ -80,22 +80,44 @@ def fit_calibrator(
     from sklearn.calibration import CalibratedClassifierCV  # not loaded by sklearn.ensemble
 
     codes = encode(y, classes)
-    seen = np.unique(codes)
-    if not np.array_equal(seen, np.arange(len(classes))):
+    if (codes < 0).any():
         raise ValueError(
-            f"calibration={method!r} needs every class of the probability model among the rows "
-            f"that it is fitted on, and no other: the model has {len(classes)} classes, those "
-            f"rows {len(seen)}. Give more rows, or use calibration=None."
+            f"calibration={method!r} needs rows of classes that the probability model knows, "
+            f"{np.asarray(classes).tolist()[:10]}; got {np.asarray(y)[codes < 0].tolist()[0]!r}."
         )
-    everything = np.arange(len(y))
+    missing = np.setdiff1d(np.arange(len(classes)), codes)
+    if len(missing):
+        if method != "temperature":
+            raise ValueError(
+                f"calibration={method!r} needs every class of the probability model among the rows "
+                f"that it is fitted on; class {np.asarray(classes).tolist()[missing[0]]!r} is not. "
+                f'Give more rows of it, leave it out, or use calibration="temperature".'
+            )
+        scores, codes, sample_weight = _with_missing(scores, codes, sample_weight, missing)
+    everything = np.arange(len(codes))
     calibrator = CalibratedClassifierCV(
-        Scores(seen, response=response),
+        Scores(np.arange(len(classes)), response=response),
         method=method,
         cv=[(everything, everything)],  # nothing is fitted but the calibrator itself
         ensemble=False,
     )
     with config_context(enable_metadata_routing=False):
         return calibrator.fit(as_matrix(scores), codes, sample_weight=sample_weight)
+
+
+def _with_missing(
+    scores: NDArray[Any],
+    codes: NDArray[np.intp],
+    sample_weight: NDArray[Any] | None,
+    missing: NDArray[np.intp],
+) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[Any]]:
+    """Add a row without weight for each class that has none, so that scikit-learn knows of it."""
+    weight = np.ones(len(codes)) if sample_weight is None else sample_weight
+    return (
+        np.concatenate([scores, np.repeat(scores[:1], len(missing), axis=0)]),
+        np.concatenate([codes, missing]),
+        np.concatenate([weight, np.zeros(len(missing))]),
+    )
 
 
 def as_matrix(scores: NDArray[Any]) -> NDArray[Any]:

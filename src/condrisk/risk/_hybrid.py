@@ -1,4 +1,4 @@
-"""Conditional risk of a classifier, learnt from what probability models make of it."""
+"""Conditional risk of a classifier: plug-in risks, corrected by realised losses."""
 
 from __future__ import annotations
 
@@ -8,30 +8,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import clone, is_classifier
-from sklearn.model_selection import KFold
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import _check_method_params
 
-from condrisk._crossfit import (
-    HeldOut,
-    Job,
-    answer,
-    cross_fit,
-    mean_by_row,
-    rows_of,
-    seeded,
-)
+from condrisk._crossfit import CrossFitted, Job, Split, cross_fit, respond, rows_of, seeded
 from condrisk._delegate import is_frozen
-from condrisk._pool import fit_pool, log_opinions
-from condrisk.losses import LOG_LOSS_FLOOR, ClassLoss, encode
-from condrisk.risk._answers import Answers
-from condrisk.risk._base import BaseRisk, check_regressor
-from condrisk.risk._opinions import OpinionatedRisk
+from condrisk._mixing import fit_pool, log_probabilities
+from condrisk.losses import LOG_LOSS_FLOOR, ClassLoss, Task, encode
+from condrisk.risk._base import BaseRisk, check_regressor, groups_of
+from condrisk.risk._held_out import Pairs
 from condrisk.risk._predictor import Routed
+from condrisk.risk._probabilities import ProbabilityModelsRisk
+from condrisk.risk._responses import Responses
 
 
-class HybridRisk(OpinionatedRisk):
-    """Conditional risk of a classifier: many opinions pooled, then corrected by realised losses.
+class HybridRisk(ProbabilityModelsRisk):
+    """Conditional risk of a classifier: probabilities pooled, then corrected by realised losses.
 
     A plug-in risk Σₖ ℓ(f(x), k) pₖ(x) is as good as its p, and a small error of p times a huge
     loss is a large error of the risk. Two things are learnt here on rows that no model was fitted
@@ -51,9 +43,9 @@ class HybridRisk(OpinionatedRisk):
 
     Parameters
     ----------
-    predictor : classifier or None
-        The model whose risk is wanted. None: it lives elsewhere, and its responses are given as
-        ``prediction=``.
+    predictor : classifier or "precomputed"
+        The model whose risk is wanted: cross-fitted here, frozen, or external, and then its
+        responses are given as ``prediction=``.
     loss : str, Loss, array-like, callable or None, default=None
         What an error costs, as for `RegressionRisk`. None is the chance of being wrong.
     probability : classifier, list of classifiers or None, default=None
@@ -90,8 +82,9 @@ class HybridRisk(OpinionatedRisk):
         The fitted regressor of losses.
     loss_ : Loss
         The loss.
-    oof_loss_, oof_risk_ : ndarray of shape (n_samples,)
-        After cross-fitting, the out-of-fold loss and risk of each row. Not part of a saved model.
+    held_out_ : HeldOut
+        Losses of held-out rows, and risks estimated without them: what rules are fitted on.
+        Estimated when first asked for, on at most 50,000 rows. Not part of a model file.
     classes_ : ndarray of shape (n_classes,)
         The labels that the predictor knows.
     n_features_in_ : int
@@ -164,75 +157,77 @@ class HybridRisk(OpinionatedRisk):
         sample_weight: NDArray[Any] | None,
         routed: Routed,
     ) -> None:
-        held_out, opinions = self._opinions(X, y, prediction, routed)
-        answers = held_out.answers[0]
-        self._check_loss_size(len(self._labels))
-        loss = self._losses(y[held_out.rows], answers[self.loss_.response])
-        weight = None if sample_weight is None else sample_weight[held_out.rows]
-        logs = log_opinions([*opinions, *self._own_opinion(answers)])
-        codes = encode(y[held_out.rows], self._labels)
+        fitted, probabilities = self._cross_fitted_probabilities(X, y, prediction, routed)
+        responses = fitted.responses[0]
+        self._check_loss_classes(self._labels)
+        loss = self._losses(y[fitted.rows], responses[self.loss_.response])
+        weight = None if sample_weight is None else sample_weight[fitted.rows]
+        logs = log_probabilities([*probabilities, *self._own_probabilities(responses)])
+        codes = encode(y[fitted.rows], self._labels)
         self.pool_ = fit_pool(logs, codes, weight)
-        parts = self._parts_to_judge(held_out)
-        pooled = np.empty(len(loss))
-        for others, mine in parts:
-            own = None if weight is None else weight[others]
-            proba = fit_pool(logs[others], codes[others], own)(logs[mine])
-            pooled[mine] = self._plug_in(_rows(answers, mine), proba)
-        self._remember(held_out, loss, n_rows=len(y))
-        risk = self._fit_map(X, loss, pooled, held_out, opinions, parts, weight, routed)
-        if held_out.n_splits > 1:
-            self.oof_risk_ = mean_by_row(self._clipped(risk), held_out.rows, len(y))
-            self.oof_loss_ = mean_by_row(loss, held_out.rows, len(y))
+        folds = self._folds_of(fitted, groups_of(routed, fitted.rows))
+        pooled = self._pooled_out_of_fold(logs, codes, weight, responses, folds)
+        self.scale_ = _ratio(loss, pooled, weight)
+        work: dict[str, Any] = {"arrays": {"pooled": pooled}}
+        self.regressor_ = None
+        if self.regressor is not None:
+            rows = rows_of(X, fitted.rows)
+            inputs = self._inputs(rows, responses, probabilities, self.scale_ * pooled)
+            work = self._fit_regressor(X, inputs, loss, fitted, routed)
+        self._remember(fitted, loss, weight=sample_weight, routed=routed, **work)
 
-    def _parts_to_judge(self, held_out: HeldOut) -> list[tuple[Any, Any]]:
-        """Return what to learn from and what to judge: the splits, or folds of the rows."""
-        if held_out.n_splits > 1:
-            return [(held_out.others(k), held_out.of(k)) for k in held_out.splits]
-        n_folds = min(5, len(held_out.rows))
-        if n_folds < 2:
-            return [(np.arange(len(held_out.rows)),) * 2]
-        folds = KFold(n_folds, shuffle=True, random_state=0)
-        return list(folds.split(held_out.rows))
+    def _pooled_out_of_fold(
+        self,
+        logs: NDArray[np.float64],
+        codes: NDArray[np.intp],
+        weight: NDArray[Any] | None,
+        responses: dict[str, NDArray[Any]],
+        folds: list[Split],
+    ) -> NDArray[np.float64]:
+        """Return the plug-in risk of each pair by a pool that was fitted without it."""
+        everything = np.arange(len(codes))
+        pooled = np.empty(len(codes))
+        for others, own in folds or [(everything, everything)]:
+            inner = None if weight is None else weight[others]
+            proba = fit_pool(logs[others], codes[others], inner)(logs[own])
+            pooled[own] = self._plug_in(_rows(responses, own), proba)
+        return pooled
 
-    def _fit_map(
+    def _fit_regressor(
         self,
         X: Any,
+        inputs: Any,
         loss: NDArray[np.float64],
-        pooled: NDArray[np.float64],
-        held_out: HeldOut,
-        opinions: list[NDArray[np.float64]],
-        parts: list[tuple[Any, Any]],
-        weight: NDArray[Any] | None,
+        fitted: CrossFitted,
         routed: Routed,
-    ) -> NDArray[np.float64]:
-        """Learn the way from pooled risk to loss; return out-of-fold risks."""
-        self.scale_ = _ratio(loss, pooled, weight)
-        self.regressor_ = None
-        risk = np.empty(len(loss))
-        if self.regressor is None:
-            for others, mine in parts:
-                own = None if weight is None else weight[others]
-                risk[mine] = pooled[mine] * _ratio(loss[others], pooled[others], own)
-            return risk
-        inputs = self._inputs(
-            rows_of(X, held_out.rows), held_out.answers[0], opinions, self.scale_ * pooled
-        )
-        params = _check_method_params(X, routed["regressor"], indices=held_out.rows)
+    ) -> dict[str, Any]:
+        """Fit the regressor; return what held-out risks can be estimated from."""
+        params = _check_method_params(X, routed["regressor"], indices=fitted.rows)
         regressor = seeded(self.regressor, self.random_state)
         self.regressor_ = clone(regressor).fit(inputs, loss, **params)
-        if held_out.n_splits == 1:
-            return pooled  # nobody asks for it
-        jobs = [Job(regressor, params, ("predict",))]
-        folds = cross_fit(jobs, inputs, loss, parts, classes=None, n_jobs=self.n_jobs)
-        return folds.answers[0]["predict"]
+        return {"arrays": {"inputs": inputs}, "model": regressor, "params": params}
+
+    def _held_out_risks(self, pairs: Pairs) -> NDArray[np.float64]:
+        if pairs.model is not None:
+            jobs = [Job(pairs.model, pairs.params, ("predict",))]
+            inputs = pairs.arrays["inputs"]
+            found = cross_fit(
+                jobs, inputs, pairs.losses, pairs.folds, classes=None, n_jobs=self.n_jobs
+            )
+            return self._clipped(found.responses[0]["predict"])
+        pooled, risk = pairs.arrays["pooled"], np.empty(len(pairs.losses))
+        for others, own in pairs.folds:
+            weight = None if pairs.weights is None else pairs.weights[others]
+            risk[own] = pooled[own] * _ratio(pairs.losses[others], pooled[others], weight)
+        return self._clipped(risk)
 
     # -- inputs of the regressor ---------------------------------------------------------------
 
     def _plug_in(
-        self, answers: dict[str, NDArray[Any]], proba: NDArray[np.float64]
+        self, responses: dict[str, NDArray[Any]], proba: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         assert isinstance(self.loss_, ClassLoss)
-        response = answers[self.loss_.response]
+        response = responses[self.loss_.response]
         if response.ndim == 2:
             response = self._aligned(response, self.classes_)
         return self.loss_.expected(response, proba, classes=self._labels)
@@ -240,16 +235,16 @@ class HybridRisk(OpinionatedRisk):
     def _inputs(
         self,
         X: Any,
-        answers: dict[str, NDArray[Any]],
-        opinions: list[NDArray[np.float64]],
+        responses: dict[str, NDArray[Any]],
+        probabilities: list[NDArray[np.float64]],
         pooled: NDArray[np.float64],
     ) -> Any:
         """Return pooled and single plug-in risks, log-probabilities, the predictor's response."""
         columns = [pooled[:, None]]
-        for proba in opinions:
+        for proba in probabilities:
             logs = np.log(np.maximum(proba, LOG_LOSS_FLOOR))
-            columns += [self._plug_in(answers, proba)[:, None], logs]
-        columns.append(self._own_view(answers))
+            columns += [self._plug_in(responses, proba)[:, None], logs]
+        columns.append(self._own_view(responses))
         inputs = np.hstack(columns)
         if self.features == "plug-in":
             return inputs
@@ -257,30 +252,30 @@ class HybridRisk(OpinionatedRisk):
             return sparse.hstack([X, sparse.csr_array(inputs)], format="csr")
         return np.column_stack([np.asarray(X), inputs])
 
-    def _own_view(self, answers: dict[str, NDArray[Any]]) -> NDArray[np.float64]:
+    def _own_view(self, responses: dict[str, NDArray[Any]]) -> NDArray[np.float64]:
         """Return the predictor's log-probabilities, or which label it gives."""
-        values = answers[self._view()]
+        values = responses[self._view()]
         if values.ndim == 2:
             proba = self._aligned(values, self.classes_)
             return np.log(np.maximum(proba, LOG_LOSS_FLOOR))
         return (encode(values, self._labels)[:, None] == np.arange(len(self._labels))).astype(float)
 
-    def _risk(self, X: Any, answers: Answers) -> NDArray[np.float64]:
-        opinions = [
-            self._aligned(answer(model, X, "predict_proba"), model.classes_)
+    def _risk(self, X: Any, responses: Responses) -> NDArray[np.float64]:
+        probabilities = [
+            self._aligned(respond(model, X, "predict_proba"), model.classes_)
             for model in self.probabilities_
         ]
-        known = {name: answers.get(name) for name in self._responses()}
-        logs = log_opinions([*opinions, *self._own_opinion(known)])
+        known = {name: responses.get(name) for name in self._methods()}
+        logs = log_probabilities([*probabilities, *self._own_probabilities(known)])
         pooled = self.scale_ * self._plug_in(known, self.pool_(logs))
         if self.regressor_ is None:
             return self._clipped(pooled)
-        return self._clipped(self.regressor_.predict(self._inputs(X, known, opinions, pooled)))
+        return self._clipped(self.regressor_.predict(self._inputs(X, known, probabilities, pooled)))
 
     # -- parts -------------------------------------------------------------------------------
 
-    def _task(self) -> str:
-        if self.predictor is not None and not is_classifier(self.predictor):
+    def _task(self) -> Task:
+        if not self._is_precomputed() and not is_classifier(self.predictor):
             raise ValueError(
                 f"predictor must be a classifier, since plug-in risks are sums over classes; got "
                 f"{type(self.predictor).__name__}. For regressors there is RegressionRisk."
@@ -296,8 +291,8 @@ class HybridRisk(OpinionatedRisk):
         models = self._models()
         if not models:
             raise ValueError(
-                "probability must be given, where predictor is None or the list is empty: a "
-                "classifier that estimates the class probabilities, or several."
+                'probability must be given, where predictor is "precomputed" or the list is '
+                "empty: a classifier that estimates the class probabilities, or several."
             )
         for model in models:
             if not hasattr(model, "predict_proba"):
@@ -307,8 +302,8 @@ class HybridRisk(OpinionatedRisk):
         check_regressor(self.regressor)
 
 
-def _rows(answers: dict[str, NDArray[Any]], index: NDArray[np.intp]) -> dict[str, NDArray[Any]]:
-    return {name: values[index] for name, values in answers.items()}
+def _rows(responses: dict[str, NDArray[Any]], index: NDArray[np.intp]) -> dict[str, NDArray[Any]]:
+    return {name: values[index] for name, values in responses.items()}
 
 
 def _ratio(

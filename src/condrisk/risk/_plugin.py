@@ -8,25 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.utils._param_validation import HasMethods, StrOptions
+from sklearn.utils.validation import _check_method_params
 
-from condrisk._crossfit import (
-    HeldOut,
-    Job,
-    align,
-    answer,
-    cross_fit,
-    fit_on,
-    make_splits,
-    mean_by_row,
-    rows_of,
-    seeded,
-)
+from condrisk._crossfit import CrossFitted, Job, align, cross_fit, fit_on, respond, rows_of, seeded
 from condrisk._delegate import is_frozen
-from condrisk.losses import ClassLoss
-from condrisk.risk._answers import Answers
+from condrisk.losses import ClassLoss, Task
 from condrisk.risk._base import BaseRisk
 from condrisk.risk._calibration import as_matrix, fit_calibrator
+from condrisk.risk._held_out import Pairs
 from condrisk.risk._predictor import Routed
+from condrisk.risk._responses import Responses
 
 
 class PlugInRisk(BaseRisk):
@@ -40,13 +31,13 @@ class PlugInRisk(BaseRisk):
       on the rows given.
     * Otherwise predictor and probability model are both fitted on all rows, and cross-fitted
       through `cv` for the out-of-fold attributes and the calibration.
-    * With ``predictor=None`` the predictor lives elsewhere: its responses are given as
+    * With ``predictor="precomputed"`` the predictor is external: its responses are given as
       ``prediction=`` wherever they are needed.
 
     Parameters
     ----------
-    predictor : classifier or None
-        The model whose risk is wanted.
+    predictor : classifier or "precomputed"
+        The model whose risk is wanted: cross-fitted here, frozen, or external.
     loss : str, Loss, array-like, callable or None, default=None
         What an error costs, as for `RegressionRisk`. None is the chance of being wrong.
     probability : classifier or None, default=None
@@ -82,9 +73,9 @@ class PlugInRisk(BaseRisk):
         What maps its scores to calibrated probabilities.
     loss_ : Loss
         The loss.
-    oof_loss_, oof_risk_ : ndarray of shape (n_samples,)
-        After cross-fitting, the out-of-fold loss and risk of each row (the mean over the splits
-        that held it out, NaN for a row that none did). Not part of a saved model.
+    held_out_ : HeldOut
+        Losses of held-out rows, and risks estimated without them: what rules are fitted on.
+        Estimated when first asked for, on at most 50,000 rows. Not part of a model file.
     classes_ : ndarray of shape (n_classes,)
         The labels that the predictor knows. Classes that only one of predictor and probability
         model knows are aligned by label, with probability zero where unknown.
@@ -153,136 +144,141 @@ class PlugInRisk(BaseRisk):
         routed: Routed,
     ) -> None:
         probability = seeded(self._probability(), self.random_state)
+        self._method = self._score_method(probability, y)
+        scores: NDArray[Any] | None
         if self._has_to_fit_predictor() and self.refit:
-            held_out, scored, scores = self._fit_crossed(X, y, probability, routed)
+            fitted, scores = self._fit_crossed(X, y, probability, routed)
         else:
-            held_out, train = self._settle_predictor(X, y, prediction, routed)
-            scored, scores = self._fit_second(X, y, held_out.rows, train, probability, routed)
+            fitted, train = self._settle_predictor(X, y, prediction, routed)
+            fitted, scores = self._fit_second(X, y, fitted, train, probability, routed)
         self._set_labels()
-        self.calibrator_ = self._fit_calibrator(scores, y, scored, sample_weight)
-        loss = self._losses(y[held_out.rows], held_out.answers[0][self.loss_.response])
-        self._remember(held_out, loss, n_rows=len(y))
-        if held_out.n_splits > 1:
-            risk = self._out_of_fold_risk(held_out, scores, y, sample_weight)
-            self.oof_risk_ = mean_by_row(risk, held_out.rows, len(y))
+        response = fitted.responses[0][self.loss_.response]
+        self.calibrator_ = self._fit_calibrator(scores, y[fitted.rows], fitted, sample_weight)
+        arrays = {"response": response, "y": y[fitted.rows]}
+        if scores is None:
+            # The probability model has seen all rows: without them it has to be fitted again.
+            params = _check_method_params(X, self._probability_params(routed), indices=fitted.rows)
+            arrays["X"] = rows_of(X, fitted.rows)
+            work: dict[str, Any] = {"arrays": arrays, "model": probability, "params": params}
+        else:
+            work = {"arrays": arrays | {"scores": scores}}
+        loss = self._losses(y[fitted.rows], response)
+        self._remember(fitted, loss, weight=sample_weight, routed=routed, **work)
 
     def _fit_crossed(
         self, X: Any, y: NDArray[Any], probability: Any, routed: Routed
-    ) -> tuple[HeldOut, NDArray[np.intp], NDArray[Any] | None]:
+    ) -> tuple[CrossFitted, NDArray[Any]]:
         """Fit both models on all rows and on each split; one fit serves both if they are one."""
         predictor = seeded(self.predictor, self.random_state)
         jobs = [Job(predictor, routed["predictor"], (self.loss_.response,))]
-        response = self._score_response(probability)
         if self.probability is None:
-            responses = tuple(sorted({self.loss_.response, response}))
-            jobs = [Job(predictor, routed["predictor"], responses)]
+            methods = tuple(sorted({self.loss_.response, self._method}))
+            jobs = [Job(predictor, routed["predictor"], methods)]
         elif not is_frozen(self.probability):
-            jobs.append(Job(probability, routed["probability"], (response,)))
+            jobs.append(Job(probability, routed["probability"], (self._method,)))
         splits = self._splits(X, y, routed)
-        held_out = cross_fit(jobs, X, y, splits, classes=self._classes, n_jobs=self.n_jobs)
+        fitted = cross_fit(jobs, X, y, splits, classes=self._classes, n_jobs=self.n_jobs)
         self.predictor_ = clone(predictor).fit(X, y, **routed["predictor"])
         if self.probability is None:
             self.probability_ = self.predictor_
         elif is_frozen(self.probability):
             self.probability_ = probability
-            scores = answer(probability, X, response)[held_out.rows]
-            return held_out, held_out.rows, scores
+            return fitted, respond(probability, X, self._method)[fitted.rows]
         else:
             self.probability_ = clone(probability).fit(X, y, **routed["probability"])
-        return held_out, held_out.rows, held_out.answers[-1][response]
+        return fitted, fitted.responses[-1][self._method]
 
     def _settle_predictor(
         self, X: Any, y: NDArray[Any], prediction: Any, routed: Routed
-    ) -> tuple[HeldOut, NDArray[np.intp] | None]:
-        """Return the answers of a predictor that is given, or fitted on one split's first part."""
-        responses: set[str] = {self.loss_.response}
+    ) -> tuple[CrossFitted, NDArray[np.intp] | None]:
+        """Return responses of a predictor that is given, or fitted on one split's first part."""
+        methods: set[str] = {self.loss_.response}
         if not self._has_to_fit_predictor():
-            return self._fixed_answers(X, prediction, responses), None
+            return self._fixed_responses(X, prediction, methods), None
         split = self._splits(X, y, routed)[0]
-        return self._one_split(X, y, split, responses, routed["predictor"]), split[0]
+        return self._one_split(X, y, split, methods, routed["predictor"]), split[0]
 
     def _fit_second(
         self,
         X: Any,
         y: NDArray[Any],
-        rows: NDArray[np.intp],
+        fitted: CrossFitted,
         train: NDArray[np.intp] | None,
         probability: Any,
         routed: Routed,
-    ) -> tuple[NDArray[np.intp], NDArray[Any] | None]:
+    ) -> tuple[CrossFitted, NDArray[Any] | None]:
         """Fit the probability model once the predictor is settled.
 
-        Returns rows that it was not fitted on with its scores there, for the calibration.
+        Returns the predictor's responses, and scores of a probability model that was not fitted
+        on those rows; None where it was fitted on all of them.
         """
-        params = routed.get("probability", routed.get("predictor", {}))
-        response = self._score_response(probability)
+        params = self._probability_params(routed)
         if is_frozen(probability):
             self.probability_ = probability
         elif self.calibration is None:
-            self.probability_ = fit_on(probability, X, y, rows, params)
-            return rows, None
+            self.probability_ = fit_on(probability, X, y, fitted.rows, params)
+            return fitted, None
         elif train is None:
-            splits = make_splits(
-                self.cv,
-                X,
-                y,
-                classifier=True,
-                groups=routed["splitter"].get("groups"),
-                random_state=self.random_state,
-            )
-            job = Job(probability, params, (response,))
-            held_out = cross_fit([job], X, y, splits, classes=self._classes, n_jobs=self.n_jobs)
+            job = Job(probability, params, (self._method,))
+            splits = self._splits(X, y, routed)
+            crossed = cross_fit([job], X, y, splits, classes=self._classes, n_jobs=self.n_jobs)
             self.probability_ = clone(probability).fit(X, y, **params)
-            return held_out.rows, held_out.answers[0][response]
+            known = {name: part[crossed.rows] for name, part in fitted.responses[0].items()}
+            return crossed._replace(responses=(known,)), crossed.responses[0][self._method]
         elif self.probability is None:
             self.probability_ = self.predictor_
         else:
             self.probability_ = fit_on(probability, X, y, train, params)
-        return rows, answer(self.probability_, rows_of(X, rows), response)
+        return fitted, respond(self.probability_, rows_of(X, fitted.rows), self._method)
 
     def _fit_calibrator(
         self,
         scores: NDArray[Any] | None,
         y: NDArray[Any],
-        rows: NDArray[np.intp],
+        fitted: CrossFitted,
         sample_weight: NDArray[Any] | None,
     ) -> Any:
         if self.calibration is None or scores is None:
             return None
+        weight = None if sample_weight is None else sample_weight[fitted.rows]
+        return self._calibrator_of(scores, y, weight)
+
+    def _calibrator_of(
+        self, scores: NDArray[Any], y: NDArray[Any], weight: NDArray[Any] | None
+    ) -> Any:
         return fit_calibrator(
             scores,
-            y[rows],
+            y,
             classes=self.probability_.classes_,
-            response=self._score_response(self.probability_),
-            method=self.calibration,
-            sample_weight=None if sample_weight is None else sample_weight[rows],
+            response=self._method,
+            method=self.calibration or "temperature",
+            sample_weight=weight,
         )
 
-    def _out_of_fold_risk(
-        self,
-        held_out: HeldOut,
-        scores: NDArray[Any] | None,
-        y: NDArray[Any],
-        sample_weight: NDArray[Any] | None,
-    ) -> NDArray[np.float64]:
-        """Estimate the risk of each pair by models, and a calibration, that have not seen it."""
-        assert scores is not None
-        response = held_out.answers[0][self.loss_.response]
-        risk = np.empty(len(scores))
-        for k in held_out.splits:
-            mine, others = held_out.of(k), held_out.others(k)
-            calibrator = self._fit_calibrator(
-                scores[others], y, held_out.rows[others], sample_weight
+    def _held_out_risks(self, pairs: Pairs) -> NDArray[np.float64]:
+        y, response = pairs.arrays["y"], pairs.arrays["response"]
+        scores = pairs.arrays.get("scores")
+        if scores is None:
+            jobs = [Job(pairs.model, pairs.params, (self._method,))]
+            known = self.probability_.classes_
+            found = cross_fit(
+                jobs, pairs.arrays["X"], y, pairs.folds, classes=known, n_jobs=self.n_jobs
             )
-            proba = self._proba(scores[mine], calibrator)
-            risk[mine] = self._expected(response[mine], proba)
+            scores = found.responses[0][self._method]
+        risk = np.empty(len(y))
+        for others, own in pairs.folds:
+            calibrator = None
+            if self.calibration is not None:
+                weight = None if pairs.weights is None else pairs.weights[others]
+                calibrator = self._calibrator_of(scores[others], y[others], weight)
+            risk[own] = self._expected(response[own], self._proba(scores[own], calibrator))
         return risk
 
     # -- probabilities and risk ----------------------------------------------------------------
 
-    def _risk(self, X: Any, answers: Answers) -> NDArray[np.float64]:
-        proba = self._proba(self._scores(X, answers), self.calibrator_)
-        return self._expected(answers.get(self.loss_.response), proba)
+    def _risk(self, X: Any, responses: Responses) -> NDArray[np.float64]:
+        proba = self._proba(self._scores(X, responses), self.calibrator_)
+        return self._expected(responses.get(self.loss_.response), proba)
 
     def _expected(self, response: NDArray[Any], proba: NDArray[np.float64]) -> NDArray[np.float64]:
         assert isinstance(self.loss_, ClassLoss)
@@ -293,34 +289,39 @@ class PlugInRisk(BaseRisk):
             raise ValueError("the class probabilities of some rows are NaN or infinite.")
         return np.maximum(risk, self.loss_.minimum)  # rounding may fall an ulp below
 
-    def _scores(self, X: Any, answers: Answers | None) -> NDArray[Any]:
-        response = self._score_response(self.probability_)
-        if answers is not None and self.probability_ is getattr(self, "predictor_", None):
-            return answers.get(response)
-        return answer(self.probability_, X, response)
+    def _scores(self, X: Any, responses: Responses) -> NDArray[Any]:
+        if self.probability_ is getattr(self, "predictor_", None):
+            return responses.get(self._method)
+        return respond(self.probability_, X, self._method)
 
-    def _proba(self, scores: NDArray[Any], calibrator: Any = None) -> NDArray[np.float64]:
+    def _proba(self, scores: NDArray[Any], calibrator: Any) -> NDArray[np.float64]:
         proba = scores if calibrator is None else calibrator.predict_proba(as_matrix(scores))
         known = self.probability_.classes_
         return proba if np.array_equal(known, self._labels) else align(proba, known, self._labels)
 
-    def _score_response(self, probability: Any) -> str:
-        """Return the method whose values are calibrated, as scikit-learn's calibration picks it."""
-        if self.calibration is not None and hasattr(probability, "decision_function"):
-            return "decision_function"
-        return "predict_proba"
+    def _score_method(self, probability: Any, y: NDArray[Any]) -> str:
+        """Return the method whose values are calibrated.
+
+        scikit-learn's calibration prefers the decision function. That of a fold which lacks a
+        class cannot be aligned with the others, probabilities can.
+        """
+        if self.calibration is None or not hasattr(probability, "decision_function"):
+            return "predict_proba"
+        rare = np.unique(y, return_counts=True)[1].min() < 2
+        has_both = hasattr(probability, "predict_proba") and not is_frozen(probability)
+        return "predict_proba" if rare and has_both else "decision_function"
 
     def _set_labels(self) -> None:
         """Order the labels: those of the predictor, then those that only the other model has."""
         known = self.classes_
         extra = np.setdiff1d(self.probability_.classes_, known)
         self._labels = np.concatenate([known, extra]) if len(extra) else known
-        self._check_loss_size(len(self._labels))
+        self._check_loss_classes(self._labels)
 
     # -- parts -------------------------------------------------------------------------------
 
-    def _task(self) -> str:
-        if self.predictor is not None and not is_classifier(self.predictor):
+    def _task(self) -> Task:
+        if not self._is_precomputed() and not is_classifier(self.predictor):
             raise ValueError(
                 f"predictor must be a classifier, since the risk is a sum over classes; got "
                 f"{type(self.predictor).__name__}. For regressors there is RegressionRisk."
@@ -334,16 +335,21 @@ class PlugInRisk(BaseRisk):
         return {"probability": probability}
 
     def _probability(self) -> Any:
-        """Return the probability model, not yet fitted unless frozen."""
-        if self.probability is None and is_frozen(self.predictor):
-            return self.predictor.estimator
-        return self.predictor if self.probability is None else self.probability
+        """Return the probability model, not yet fitted unless frozen; None if there is none."""
+        if self.probability is not None:
+            return self.probability
+        if self._is_precomputed():
+            return None
+        return self.predictor.estimator if is_frozen(self.predictor) else self.predictor
+
+    def _probability_params(self, routed: Routed) -> dict[str, Any]:
+        return routed.get("probability", routed.get("predictor", {}))
 
     def _check_parts(self) -> None:
         model = self._probability()
         if model is None:
             raise ValueError(
-                "probability must be given because predictor is None: a classifier that "
+                'probability must be given because predictor is "precomputed": a classifier that '
                 "estimates the class probabilities."
             )
         if hasattr(model, "predict_proba"):

@@ -1,4 +1,4 @@
-"""The predictor inside a risk estimator: its task, its answers and its losses."""
+"""The predictor inside a risk estimator: its task, its responses and its losses."""
 
 from __future__ import annotations
 
@@ -17,20 +17,19 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from condrisk._crossfit import (
-    HeldOut,
-    Job,
-    Split,
-    cross_fit,
-    fit_on,
-    make_splits,
-    seeded,
-)
+from condrisk._crossfit import CrossFitted, Job, Split, cross_fit, fit_on, make_splits, seeded
 from condrisk._delegate import is_frozen
-from condrisk.losses import CostMatrix, Loss, get_loss
-from condrisk.risk._answers import Answers, GivenAnswers, check_prediction, one_held_out
+from condrisk.losses import CostMatrix, Loss, Task, get_loss
+from condrisk.risk._responses import (
+    GivenResponses,
+    Responses,
+    check_prediction,
+    check_some_are_classes,
+    held_out_at_once,
+)
 
 Routed = dict[str, dict[str, Any]]
+PRECOMPUTED = "precomputed"
 
 
 def _check_labels(y: NDArray[Any]) -> None:
@@ -41,7 +40,10 @@ def _check_labels(y: NDArray[Any]) -> None:
 
 
 class PredictorMixin:
-    """What a risk estimator does with its predictor: given, frozen, or to be fitted."""
+    """What a risk estimator does with its predictor: cross-fitted, frozen or precomputed.
+
+    The responses of a predictor are what its methods give: "predict", "predict_proba".
+    """
 
     predictor: Any
     predictor_: Any
@@ -53,20 +55,22 @@ class PredictorMixin:
     random_state: Any
     _classes: NDArray[Any] | None
 
-    def _model(self) -> Any:
-        """Return the predictor to use, or to fit a clone of; None: it lives elsewhere."""
-        return self.predictor
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.predictor, str) and self.predictor == PRECOMPUTED
 
-    def _task(self) -> Any:
-        """Return "regression" or "classification", as the predictor or else the loss tells."""
-        if self._model() is None:
+    def _has_to_fit_predictor(self) -> bool:
+        return not self._is_precomputed() and not is_frozen(self.predictor)
+
+    def _task(self) -> Task | None:
+        """Return the task of the predictor or else of the loss; None if neither tells."""
+        if self._is_precomputed():
+            if self.loss is None:
+                return None
             loss = get_loss(self.loss)
-            if loss.response == "predict_proba":
-                return "classification"
-            return loss.task
-        if is_classifier(self._model()):
+            return "classification" if loss.response == "predict_proba" else loss.task
+        if is_classifier(self.predictor):
             return "classification"
-        if is_regressor(self._model()):
+        if is_regressor(self.predictor):
             return "regression"
         raise ValueError(
             f"predictor must be a classifier or a regressor, got {type(self.predictor).__name__}."
@@ -75,8 +79,8 @@ class PredictorMixin:
     def _risk_uses_response(self) -> bool:
         return True
 
-    def _answers(self, X: Any, prediction: Any, *, needed: bool = True) -> Answers:
-        """Return the predictor's answers on new rows, after checking those."""
+    def _responses_to(self, X: Any, prediction: Any, *, needed: bool = True) -> Responses:
+        """Return the predictor's responses to new rows, after checking those."""
         check_is_fitted(self, "loss_")
         if getattr(X, "ndim", 2) == 1 and hasattr(self, "n_features_in_"):
             raise ValueError(
@@ -86,18 +90,18 @@ class PredictorMixin:
         validate_data(self, X, skip_check_array=True, reset=False)
         self._check_finite(X)
         self._check_prediction_use(prediction)
-        if self._model() is not None:
-            return Answers(self.predictor_, X)
+        if not self._is_precomputed():
+            return Responses(self.predictor_, X)
         if not needed and prediction is None:
-            return GivenAnswers(np.empty(0), None)
+            return GivenResponses(np.empty(0), None)
         return self._given(prediction, _num_samples(X))
 
-    def _given(self, prediction: Any, n_rows: int) -> GivenAnswers:
-        return GivenAnswers(check_prediction(prediction, n_rows, self._classes), self._classes)
+    def _given(self, prediction: Any, n_rows: int) -> GivenResponses:
+        return GivenResponses(check_prediction(prediction, n_rows, self._classes), self._classes)
 
     def _known_classes(self) -> Any:
         """Return the labels behind the columns of the response; None for regression."""
-        if self._model() is None or self._classes is None:
+        if self._is_precomputed() or self._classes is None:
             return self._classes
         return self.predictor_.classes_
 
@@ -110,9 +114,9 @@ class PredictorMixin:
             )
         return loss
 
-    def _check_loss_size(self, n_classes: int) -> None:
+    def _check_loss_classes(self, classes: NDArray[Any]) -> None:
         if isinstance(self.loss_, CostMatrix):
-            self.loss_.check_size(n_classes)
+            self.loss_.check_classes(classes)
 
     # -- validation ---------------------------------------------------------------------------
 
@@ -138,33 +142,33 @@ class PredictorMixin:
             y = check_array(y, ensure_2d=False, input_name="y", dtype=[np.float64, np.float32])
         return y
 
-    def _check_response(self, what: str, response: str) -> None:
+    def _check_response(self, what: str, method: str) -> None:
         """Raise if the predictor cannot give the response that something needs."""
-        if self._model() is not None and not hasattr(self._model(), response):
+        if not self._is_precomputed() and not hasattr(self.predictor, method):
             raise ValueError(
-                f"{what} needs the predictor's {response}, "
-                f"which {type(self._model()).__name__} does not have."
+                f"{what} needs the predictor's {method}, "
+                f"which {type(self.predictor).__name__} does not have."
             )
 
     def _check_finite(self, X: Any) -> None:
         """Refuse NaN where the predictor would take it but another part of the estimate not."""
-        if self._model() is None or not isinstance(X, np.ndarray) or X.dtype.kind != "f":
+        if self._is_precomputed() or not isinstance(X, np.ndarray) or X.dtype.kind != "f":
             return
-        if get_tags(self._model()).input_tags.allow_nan and not get_tags(self).input_tags.allow_nan:
+        takes_nan = get_tags(self.predictor).input_tags.allow_nan
+        if takes_nan and not get_tags(self).input_tags.allow_nan:
             assert_all_finite(X, input_name="X")
 
     def _check_prediction_use(self, prediction: Any) -> None:
-        if prediction is not None and self._model() is not None:
+        if prediction is not None and not self._is_precomputed():
             raise ValueError(
-                "prediction is only for a predictor that lives elsewhere: it needs predictor=None."
+                f"prediction is only for an external predictor, predictor={PRECOMPUTED!r}; here "
+                f"the predictor is {type(self.predictor).__name__}."
             )
 
     # -- fitting the predictor -----------------------------------------------------------------
 
-    def _has_to_fit_predictor(self) -> bool:
-        return self._model() is not None and not is_frozen(self._model())
-
     def _splits(self, X: Any, y: NDArray[Any], routed: Routed) -> list[Split]:
+        """Return the splits of `cv`; exactly one unless the predictor is fitted again."""
         splits = make_splits(
             self.cv,
             X,
@@ -173,34 +177,35 @@ class PredictorMixin:
             groups=routed["splitter"].get("groups"),
             random_state=self.random_state,
         )
-        if not self.refit and len(splits) != 1:
+        if self._has_to_fit_predictor() and not self.refit and len(splits) != 1:
             raise ValueError(
                 f"refit=False keeps the predictor of one split, but cv gives {len(splits)}: use "
                 f"a cv with exactly one split, such as ShuffleSplit(n_splits=1), or refit=True."
             )
         return splits
 
-    def _fixed_answers(self, X: Any, prediction: Any, responses: set[str]) -> HeldOut:
-        """Return the answers of a predictor that is not fitted here, on all rows."""
-        if self._model() is None:
-            answers: Answers = self._given(prediction, _num_samples(X))
+    def _fixed_responses(self, X: Any, prediction: Any, methods: set[str]) -> CrossFitted:
+        """Return the responses of a predictor that is not fitted here, to all rows."""
+        if self._is_precomputed():
+            responses: Responses = self._given(prediction, _num_samples(X))
+            check_some_are_classes(np.asarray(responses.get("predict")), self._classes)
         else:
-            self.predictor_ = self._model()
+            self.predictor_ = self.predictor
             check_is_fitted(self.predictor_)
-            answers = Answers(self.predictor_, X)
-        return one_held_out(np.arange(_num_samples(X)), answers, responses)
+            responses = Responses(self.predictor_, X)
+        return held_out_at_once(np.arange(_num_samples(X)), responses, methods)
 
     def _cross_fitted(
-        self, X: Any, y: NDArray[Any], prediction: Any, routed: Routed, responses: set[str]
-    ) -> HeldOut:
-        """Settle the predictor; return its answers on rows that it was not fitted on."""
+        self, X: Any, y: NDArray[Any], prediction: Any, routed: Routed, methods: set[str]
+    ) -> CrossFitted:
+        """Settle the predictor; return its responses to rows that it was not fitted on."""
         if not self._has_to_fit_predictor():
-            return self._fixed_answers(X, prediction, responses)
+            return self._fixed_responses(X, prediction, methods)
         splits = self._splits(X, y, routed)
         if not self.refit:
-            return self._one_split(X, y, splits[0], responses, routed["predictor"])
-        predictor = seeded(self._model(), self.random_state)
-        jobs = [Job(predictor, routed["predictor"], tuple(sorted(responses)))]
+            return self._one_split(X, y, splits[0], methods, routed["predictor"])
+        predictor = seeded(self.predictor, self.random_state)
+        jobs = [Job(predictor, routed["predictor"], tuple(sorted(methods)))]
         self.predictor_ = clone(predictor).fit(X, y, **routed["predictor"])
         return cross_fit(jobs, X, y, splits, classes=self._classes, n_jobs=self.n_jobs)
 
@@ -209,11 +214,11 @@ class PredictorMixin:
         X: Any,
         y: NDArray[Any],
         split: Split,
-        responses: set[str],
+        methods: set[str],
         fit_params: dict[str, Any],
-    ) -> HeldOut:
-        """Fit the predictor on one split's training rows; return its answers on the others."""
+    ) -> CrossFitted:
+        """Fit the predictor on one split's training rows; return its responses to the others."""
         train, test = split
-        predictor = seeded(self._model(), self.random_state)
+        predictor = seeded(self.predictor, self.random_state)
         self.predictor_ = fit_on(predictor, X, y, train, fit_params)
-        return one_held_out(test, Answers(self.predictor_, _safe_indexing(X, test)), responses)
+        return held_out_at_once(test, Responses(self.predictor_, _safe_indexing(X, test)), methods)

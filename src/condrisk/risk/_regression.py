@@ -8,15 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, StrOptions
-from sklearn.utils.validation import _check_method_params
+from sklearn.utils.validation import _check_method_params, _num_samples
 
-from condrisk._crossfit import HeldOut, Job, cross_fit, mean_by_row, rows_of, seeded
+from condrisk._crossfit import CrossFitted, Job, cross_fit, rows_of, seeded
 from condrisk._routing import routing_enabled
 from condrisk.learners import LossRegressor
-from condrisk.risk._answers import Answers
 from condrisk.risk._base import BaseRisk, check_regressor
 from condrisk.risk._features import beside
+from condrisk.risk._held_out import Pairs
 from condrisk.risk._predictor import Routed
+from condrisk.risk._responses import Responses, held_out_at_once
 
 
 class RegressionRisk(BaseRisk):
@@ -32,13 +33,13 @@ class RegressionRisk(BaseRisk):
       loss that the splits yield; and the predictor is fitted again on all rows (`refit=True`).
       The losses are those of predictors that saw fewer rows than the one that is kept, so the
       risk is a little too high, the less so the more folds there are.
-    * With ``predictor=None`` the predictor lives elsewhere: its responses are given to `fit` as
-      ``prediction=``.
+    * With ``predictor="precomputed"`` the predictor is external: its responses to held-out rows
+      are given to `fit` as ``prediction=``, or the losses themselves as ``loss=``.
 
     Parameters
     ----------
-    predictor : classifier, regressor or None
-        The model whose risk is wanted.
+    predictor : classifier, regressor or "precomputed"
+        The model whose risk is wanted: cross-fitted here, frozen, or external.
     loss : str, Loss, array-like, callable or None, default=None
         What an error costs: a name (``"squared_error"``, ``"absolute_error"``, ``"zero_one"``,
         ``"log_loss"``, ``"brier"``), a loss such as ``pinball(0.9)``, a cost matrix
@@ -73,12 +74,10 @@ class RegressionRisk(BaseRisk):
         The fitted regressor of losses.
     loss_ : Loss
         The loss.
-    oof_loss_ : ndarray of shape (n_samples,)
-        After cross-fitting, the out-of-fold loss of each row (the mean over splits that held it
-        out, NaN for a row that none did). Not part of a saved model.
-    oof_risk_ : ndarray of shape (n_samples,)
-        After cross-fitting with at least two splits, the risk of each row as estimated from the
-        losses of other splits. Not part of a saved model.
+    held_out_ : HeldOut
+        Losses of rows that the predictor was not fitted on, and risks estimated without them:
+        what rules are fitted on. Estimated when first asked for, on at most 50,000 rows, which are
+        kept until then. Not part of a model file.
     classes_ : ndarray of shape (n_classes,)
         The labels, for classifiers.
     n_features_in_ : int
@@ -138,7 +137,7 @@ class RegressionRisk(BaseRisk):
             return {"regressor": self.regressor}
         default = LossRegressor()
         if routing_enabled():
-            default.set_fit_request(sample_weight=True)
+            default.set_fit_request(sample_weight=True, groups=True)
         return {"regressor": default}
 
     def _check_parts(self) -> None:
@@ -154,50 +153,62 @@ class RegressionRisk(BaseRisk):
         sample_weight: NDArray[Any] | None,
         routed: Routed,
     ) -> None:
-        if self.regressor is None and getattr(X, "ndim", 2) > 2:
-            raise ValueError(
-                f"regressor must be given where X has {X.ndim} dimensions, as images have: one "
-                f"that takes them, such as condrisk.torch.TorchRegressor."
-            )
-        held_out = self._held_out(X, y, prediction, routed)
-        answers = held_out.answers[0]
+        self._check_dimensions(X)
+        methods = {self.loss_.response, *self._feature_methods()}
+        fitted = self._cross_fitted(X, y, prediction, routed, methods)
         if self._task() == "classification":
-            self._check_loss_size(len(self.classes_))
-        loss = self._losses(y[held_out.rows], answers[self.loss_.response])
-        inputs = self._inputs(rows_of(X, held_out.rows), answers.get(self._feature_response()))
-        params = _check_method_params(X, routed["regressor"], indices=held_out.rows)
+            self._check_loss_classes(self.classes_)
+        loss = self._losses(y[fitted.rows], fitted.responses[0][self.loss_.response])
+        self._regress(X, loss, fitted, sample_weight, routed)
+
+    def _fit_to_losses(
+        self,
+        X: Any,
+        loss: NDArray[np.float64],
+        prediction: ArrayLike | None,
+        sample_weight: NDArray[Any] | None,
+        routed: Routed,
+    ) -> None:
+        self._check_dimensions(X)
+        if prediction is None and self._is_precomputed() and not self._risk_uses_response():
+            rows = np.arange(_num_samples(X))
+            fitted = held_out_at_once(rows, Responses(None, X), set())
+        else:
+            fitted = self._fixed_responses(X, prediction, self._feature_methods())
+        self._regress(X, loss, fitted, sample_weight, routed)
+
+    def _regress(
+        self,
+        X: Any,
+        loss: NDArray[np.float64],
+        fitted: CrossFitted,
+        sample_weight: NDArray[Any] | None,
+        routed: Routed,
+    ) -> None:
+        """Fit the regressor on held-out losses."""
+        response = fitted.responses[0].get(self._feature_response())
+        inputs = self._inputs(rows_of(X, fitted.rows), response)
+        params = _check_method_params(X, routed["regressor"], indices=fitted.rows)
         regressor = seeded(self._parts()["regressor"], self.random_state)
         self.regressor_ = clone(regressor).fit(inputs, loss, **params)
-        self._remember(held_out, loss, n_rows=len(y))
-        if held_out.n_splits > 1:
-            risk = self._out_of_fold_risk(regressor, inputs, loss, held_out, params)
-            self.oof_risk_ = mean_by_row(risk, held_out.rows, len(y))
+        self._remember(
+            fitted,
+            loss,
+            weight=sample_weight,
+            routed=routed,
+            arrays={"inputs": inputs},
+            model=regressor,
+            params=params,
+        )
 
-    def _held_out(
-        self, X: Any, y: NDArray[Any], prediction: ArrayLike | None, routed: Routed
-    ) -> HeldOut:
-        """Return the predictor's answers on rows that it was not fitted on."""
-        responses: set[str] = {self.loss_.response}
-        if self.features == "x+response":
-            responses.add(self._feature_response())
-        return self._cross_fitted(X, y, prediction, routed, responses)
+    def _held_out_risks(self, pairs: Pairs) -> NDArray[np.float64]:
+        jobs = [Job(pairs.model, pairs.params, ("predict",))]
+        inputs = pairs.arrays["inputs"]
+        found = cross_fit(jobs, inputs, pairs.losses, pairs.folds, classes=None, n_jobs=self.n_jobs)
+        return self._clipped(found.responses[0]["predict"])
 
-    def _out_of_fold_risk(
-        self,
-        regressor: Any,
-        inputs: Any,
-        loss: NDArray[np.float64],
-        held_out: HeldOut,
-        params: dict[str, Any],
-    ) -> NDArray[np.float64]:
-        """Estimate the risk of each pair from the losses of the other splits."""
-        parts = [(held_out.others(k), held_out.of(k)) for k in held_out.splits]
-        fold_jobs = [Job(regressor, params, ("predict",))]
-        folds = cross_fit(fold_jobs, inputs, loss, parts, classes=None, n_jobs=self.n_jobs)
-        return self._clipped(folds.answers[0]["predict"])
-
-    def _risk(self, X: Any, answers: Answers) -> NDArray[np.float64]:
-        response = answers.get(self._feature_response()) if self._risk_uses_response() else None
+    def _risk(self, X: Any, responses: Responses) -> NDArray[np.float64]:
+        response = responses.get(self._feature_response()) if self._risk_uses_response() else None
         return self._clipped(self.regressor_.predict(self._inputs(X, response)))
 
     def _risk_uses_response(self) -> bool:
@@ -206,7 +217,17 @@ class RegressionRisk(BaseRisk):
     def _feature_response(self) -> str:
         return "predict_proba" if self._task() == "classification" else "predict"
 
+    def _feature_methods(self) -> set[str]:
+        return {self._feature_response()} if self._risk_uses_response() else set()
+
     def _inputs(self, X: Any, response: NDArray[Any] | None) -> Any:
         if not self._risk_uses_response() or response is None:
             return X
         return beside(X, response, self._known_classes())
+
+    def _check_dimensions(self, X: Any) -> None:
+        if self.regressor is None and getattr(X, "ndim", 2) > 2:
+            raise ValueError(
+                f"regressor must be given where X has {X.ndim} dimensions, as images have: one "
+                f"that takes them, such as condrisk.torch.TorchRegressor."
+            )

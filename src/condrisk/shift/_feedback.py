@@ -16,13 +16,13 @@ from condrisk._validation import check_vectors
 MOST_DEVIATIONS = 5.0
 
 
-def feedback_weights(asked: ArrayLike, propensity: ArrayLike) -> NDArray[np.float64]:
+def feedback_weights(deferred: ArrayLike, propensity: ArrayLike) -> NDArray[np.float64]:
     """Weights that make rows with an answer stand for all rows: inverse propensities.
 
     Parameters
     ----------
-    asked : array-like of bool, shape (n_samples,)
-        For each row that came in, whether the expert was asked, so that its target is known.
+    deferred : array-like of bool, shape (n_samples,)
+        For each row that came in, whether it was deferred, so that its target is known.
     propensity : array-like of shape (n_samples,)
         The chance with which it was asked, as known at that time
         (`condrisk.deferral.ExploringRule.propensity`). Above 0, also for rows not asked: the
@@ -51,10 +51,10 @@ def feedback_weights(asked: ArrayLike, propensity: ArrayLike) -> NDArray[np.floa
     >>> feedback_weights([True, False, True], [1.0, 0.25, 0.25])
     array([1., 0., 4.])
     """
-    flags = np.asarray(asked)
+    flags = np.asarray(deferred)
     if flags.dtype != bool:
-        raise TypeError(f"asked must be made of booleans, got dtype {flags.dtype}")
-    _, chance = check_vectors(asked=flags, propensity=propensity)
+        raise TypeError(f"deferred must be made of booleans, got dtype {flags.dtype}")
+    _, chance = check_vectors(deferred=flags, propensity=propensity)
     if chance.min() <= 0 or chance.max() > 1:
         raise ValueError(
             f"propensity must lie above 0 and at most at 1, got {chance.min()} to {chance.max()}: "
@@ -64,14 +64,14 @@ def feedback_weights(asked: ArrayLike, propensity: ArrayLike) -> NDArray[np.floa
     lost = np.count_nonzero((chance == 1) & ~flags)
     if lost:
         raise ValueError(
-            f"asked is False for {lost} row(s) of propensity 1: a row that was sure to be asked "
+            f"deferred is False for {lost} row(s) of propensity 1: a row that was sure to be asked "
             f"about has an answer, or its propensity was lower."
         )
     deviation = flags.sum() - chance.sum()
     spread = np.sqrt((chance * (1 - chance)).sum())
     if abs(deviation) > MOST_DEVIATIONS * max(spread, 1.0):
         warnings.warn(
-            f"asked has {flags.sum()} rows, where the propensities make {chance.sum():.0f} "
+            f"deferred has {flags.sum()} rows, where the propensities make {chance.sum():.0f} "
             f"(± {spread:.0f}) likely: they are not the chances with which it was decided, and "
             f"what is learnt with these weights is biased.",
             UserWarning,
@@ -121,9 +121,11 @@ def refit_risk(
     >>> model = Deferral(risk, cost=1.0, rule=rule).fit(world.X, world.y)
     >>> day = world.sample(2000, random_state=1)
     >>> chance = model.rule_.propensity(model.predict_risk(day.X), cost=1.0)
-    >>> asked = model.defer(day.X)  # only these targets come back
-    >>> weight = feedback_weights(asked, chance)
-    >>> learnt = refit_risk(model.risk_, day.X[asked], day.y[asked], sample_weight=weight[asked])
+    >>> deferred = model.defer(day.X)  # only these targets come back
+    >>> weight = feedback_weights(deferred, chance)
+    >>> learnt = refit_risk(
+    ...     model.risk_, day.X[deferred], day.y[deferred], sample_weight=weight[deferred]
+    ... )
     >>> calm, noisy = learnt.predict_risk([[-1, 0, 0, 0, 0], [1, 0, 0, 0, 0]])
     >>> bool(noisy > 2 * calm)
     True
@@ -139,7 +141,7 @@ def refit_risk(
         )
     check_is_fitted(risk, "loss_")
     fresh = clone(risk)
-    if risk.predictor is not None:
+    if hasattr(risk, "predictor_"):  # an external predictor is not here
         fitted = risk.predictor_
         frozen = fitted if isinstance(fitted, FrozenEstimator) else FrozenEstimator(fitted)
         fresh.set_params(predictor=frozen)

@@ -87,9 +87,8 @@ def trees_of(forest: Any) -> list[Any]:
         return trees_of(forest.estimator)
     if hasattr(forest, "regressor_"):  # a risk estimator
         return trees_of(forest.regressor_)
-    members = getattr(forest, "_members", None)  # a LossRegressor
-    if members is not None:
-        forest = next((m.forest for m in members if hasattr(m, "forest")), None)
+    if hasattr(forest, "forest_"):  # a LossRegressor
+        forest = forest.forest_
         if forest is None:
             raise ValueError(
                 "forest: the trees have no share in this LossRegressor, so no leaf stands behind "

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, _fit_context, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from condrisk._validation import validated
 from condrisk.shift._leaves import Leaves, trees_of
 
 Floats = NDArray[np.float64]
@@ -118,7 +119,7 @@ class DistanceSupport(_Support):
         self.n_neighbors = n_neighbors
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @validated(nested=False)
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn where the calibration rows are.
 
@@ -262,7 +263,7 @@ class ForestSupport(_Support):
         self.margin = margin
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=False)
+    @validated(nested=True)
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the forest unless it is frozen, and put the rows into its leaves.
 

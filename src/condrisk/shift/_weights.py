@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, _fit_context, clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import HasMethods, Integral, Interval, Real
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from condrisk._crossfit import seeded
-from condrisk._validation import check_vector, check_weight
+from condrisk._validation import check_vector, check_weight, validated
 
 Floats = NDArray[np.float64]
 
@@ -147,7 +147,7 @@ class ShiftWeights(BaseEstimator):
         self.cv = cv
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=False)
+    @validated(nested=True)
     def fit(self, X: Any, X_target: Any) -> Self:
         """Learn the weights of the calibration rows.
 

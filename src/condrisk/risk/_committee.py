@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
-from condrisk.learners._loss_regressor import convex_shares
+from condrisk._crossfit import Split
+from condrisk._forests import grow_on_folds, predict_unseen
+from condrisk._mixing import convex_shares
 
 Floats = NDArray[np.float64]
 
@@ -24,7 +26,7 @@ FEWEST_ROWS = 20
 
 
 class Trees:
-    """A forest on the losses, which answers for each training row by the trees without it.
+    """A forest on the losses, which estimates each training row by the trees without it.
 
     Parameters
     ----------
@@ -39,16 +41,18 @@ class Trees:
     def __init__(self, kind: type, seed: int, n_jobs: int | None) -> None:
         self._kind, self._seed, self._n_jobs = kind, seed, n_jobs
 
-    def fit(self, X: Floats, z: Floats, weight: Floats | None) -> Self:
-        """Grow the forest."""
-        self._forest, self.held_out = self._grow(X, z, weight)
+    def fit(self, X: Floats, z: Floats, weight: Floats | None, folds: list[Split] | None) -> Self:
+        """Grow the forest; rows are held out by these folds, or else out of bag."""
+        self._forest, self.held_out = self._grow(X, z, weight, folds)
         return self
 
     def predict(self, X: Floats) -> Floats:
         """Estimate the mean loss at each row."""
         return self._forest.predict(X)
 
-    def _grow(self, X: Floats, target: Floats, weight: Floats | None) -> tuple[Any, Floats]:
+    def _grow(
+        self, X: Floats, target: Floats, weight: Floats | None, folds: list[Split] | None
+    ) -> tuple[Any, Floats]:
         forest = self._kind(
             N_TREES,
             min_samples_leaf=LEAF_ROWS,
@@ -58,11 +62,15 @@ class Trees:
             n_jobs=self._n_jobs,
             random_state=self._seed,
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # a row that every tree has seen
-            forest.fit(X, target, sample_weight=weight)
-        held_out = forest.oob_prediction_
-        del forest.oob_prediction_
+        if folds is None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # a row that every tree has seen
+                forest.fit(X, target, sample_weight=weight)
+            held_out = forest.oob_prediction_
+            del forest.oob_prediction_
+        else:
+            forest, seen = grow_on_folds(forest, X, target, weight, folds)
+            held_out = predict_unseen(forest, X, seen)
         forest.n_jobs = None  # threads would add up in varying order
         return forest, np.where(np.isfinite(held_out), held_out, target.mean())
 
@@ -70,11 +78,11 @@ class Trees:
 class RootTrees(Trees):
     """Forests on the roots of the losses: E z = (E √z)² + Var √z, and roots have lighter tails."""
 
-    def fit(self, X: Floats, z: Floats, weight: Floats | None) -> Self:
+    def fit(self, X: Floats, z: Floats, weight: Floats | None, folds: list[Split] | None) -> Self:
         """Grow one forest on roots, and one on their squared deviations from it."""
         root = np.sqrt(z)
-        self._roots, mean = self._grow(X, root, weight)
-        self._variances, variance = self._grow(X, (root - mean) ** 2, weight)
+        self._roots, mean = self._grow(X, root, weight, folds)
+        self._variances, variance = self._grow(X, (root - mean) ** 2, weight, folds)
         self.held_out = mean**2 + variance
         return self
 
@@ -120,6 +128,7 @@ class RiskCommittee:
         weight: Floats | None,
         at_hand: dict[str, Floats],
         *,
+        folds: list[Split] | None,
         least: float,
         until: float,
     ) -> Self:
@@ -135,6 +144,8 @@ class RiskCommittee:
             Their weights.
         at_hand : dict of str to ndarray of shape (n_rows,)
             Estimates that were made without these losses, such as plug-in risks.
+        folds : list of (train, test) or None
+            How rows that depend on each other are held out; None: out of bag, one by one.
         least : float
             No loss is below this.
         until : float
@@ -148,7 +159,7 @@ class RiskCommittee:
         self._members: dict[str, Trees] = {}
         self.seconds: dict[str, float] = {}
         if len(z) >= FEWEST_ROWS and np.ptp(z) > 0:
-            self._fit_members(X, z, weight, until)
+            self._fit_members(X, z, weight, folds, until)
         table = {name: member.held_out for name, member in self._members.items()}
         for name, estimate in at_hand.items():
             table[name] = (estimate - least) / self._scale
@@ -157,12 +168,20 @@ class RiskCommittee:
             del member.held_out
         return self
 
-    def _fit_members(self, X: Floats, z: Floats, weight: Floats | None, until: float) -> None:
+    def _fit_members(
+        self,
+        X: Floats,
+        z: Floats,
+        weight: Floats | None,
+        folds: list[Split] | None,
+        until: float,
+    ) -> None:
         for name, (kind, forest) in MEMBERS.items():
             start = time.perf_counter()
             if self._members and start > until:
                 break
-            self._members[name] = kind(forest, self._seed, self._n_jobs).fit(X, z, weight)
+            member = kind(forest, self._seed, self._n_jobs)
+            self._members[name] = member.fit(X, z, weight, folds)
             self.seconds[name] = time.perf_counter() - start
 
     def _mix(self, table: dict[str, Floats], z: Floats, weight: Floats) -> None:

@@ -1,4 +1,4 @@
-"""A log-linear pool: several opinions on the classes made into one."""
+"""Several estimates made into one: a log-linear pool of probabilities, convex shares of numbers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
+from scipy.optimize import minimize, nnls
 
 Floats = NDArray[np.float64]
 
@@ -30,9 +30,9 @@ class Pool(NamedTuple):
         return _softmax(np.einsum("njk,j->nk", logs, self.weights) + self.shifts)
 
 
-def log_opinions(opinions: list[Floats]) -> Floats:
+def log_probabilities(probabilities: list[Floats]) -> Floats:
     """Return the log-probabilities of several models, shape (n_rows, models, classes)."""
-    return np.log(np.maximum(np.stack(opinions, axis=1), _FLOOR))
+    return np.log(np.maximum(np.stack(probabilities, axis=1), _FLOOR))
 
 
 def fit_pool(logs: Floats, codes: NDArray[np.intp], sample_weight: Floats | None = None) -> Pool:
@@ -72,3 +72,16 @@ def fit_pool(logs: Floats, codes: NDArray[np.intp], sample_weight: Floats | None
 def _softmax(scores: Floats) -> Floats:
     scores = np.exp(scores - scores.max(axis=1, keepdims=True))
     return scores / scores.sum(axis=1, keepdims=True)
+
+
+def convex_shares(table: Floats, z: Floats, weight: Floats) -> Floats:
+    """Return the convex combination of the columns of `table` closest to `z`."""
+    root = np.sqrt(weight / weight.sum())[:, None]
+    size = table.shape[1]
+    # A heavy row makes the shares sum to one, light ones make them unique.
+    heavy = 1e3 * np.ones((1, size)) * np.abs(table * root).max()
+    light = 1e-4 * np.eye(size)
+    left = np.vstack([table * root, heavy, light])
+    right = np.concatenate([z * root[:, 0], heavy[0, :1], np.full(size, 1e-4 / size)])
+    shares = nnls(left, right)[0]
+    return shares / shares.sum()

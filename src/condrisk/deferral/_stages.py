@@ -1,4 +1,4 @@
-"""The parts of a cascade that must not look at the rows they speak about."""
+"""The parts of a cascade that must not see the rows they estimate."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier
-from sklearn.utils import _safe_indexing
+from sklearn.base import clone
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from condrisk._crossfit import Job, cross_fit, fit_on, make_splits, mean_by_row
-from condrisk._delegate import find, is_frozen, predict_risk
+from condrisk._crossfit import Job, cross_fit, make_splits, mean_by_row
+from condrisk._delegate import is_frozen, keeps_rows, predict_risk, risk_part
 from condrisk._routing import weight_params
 
 Floats = NDArray[np.float64]
@@ -30,16 +29,14 @@ def fit_stage(
         )
     params = weight_params(stage, weight, part=name)
     fitted = clone(stage).fit(X, y, **params)
-    owner, _ = find(fitted, _safe_indexing(X, [0]), "predict_risk")
-    if hasattr(owner, "oof_risk_"):
-        return fitted, owner.oof_risk_
-    # The risk of a frozen predictor has seen every row of the fit: learn it again without them.
-    y, risk = np.asarray(y), np.full(_num_samples(X), np.nan)
-    splits = make_splits(
-        5, X, y, classifier=is_classifier(stage), groups=None, random_state=random_state
-    )
-    for train, test in splits:
-        risk[test] = predict_risk(fit_on(stage, X, y, train, params), _safe_indexing(X, test))
+    found = getattr(risk_part(fitted), "held_out_", None)
+    if found is None or not keeps_rows(fitted):
+        raise ValueError(
+            f"{name} must keep held_out_, as the risk estimators of condrisk do, or be frozen: the "
+            f"risk of a row must be learnt without it."
+        )
+    risk = np.full(_num_samples(X), np.nan)
+    risk[found.rows] = found.risks
     return fitted, risk
 
 
@@ -50,11 +47,11 @@ def out_of_fold(
     splits = make_splits(5, X, value, classifier=False, groups=None, random_state=random_state)
     jobs = [Job(regressor, params, ("predict",))]
     held_out = cross_fit(jobs, X, value, splits, classes=None, n_jobs=None)
-    return mean_by_row(held_out.answers[0]["predict"], held_out.rows, len(value))
+    return mean_by_row(held_out.responses[0]["predict"], held_out.rows, len(value))
 
 
-def filled(prediction: NDArray[Any], rows: NDArray[np.intp], said: NDArray[Any]) -> NDArray[Any]:
+def replaced(prediction: NDArray[Any], rows: NDArray[np.intp], new: NDArray[Any]) -> NDArray[Any]:
     """Return the predictions with some replaced, in a dtype that holds both."""
-    filled = prediction.astype(np.result_type(prediction, said))
-    filled[rows] = said
-    return filled
+    found = prediction.astype(np.result_type(prediction, new))
+    found[rows] = new
+    return found

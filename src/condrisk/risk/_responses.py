@@ -1,4 +1,4 @@
-"""What a predictor says of some rows, each response asked for at most once."""
+"""Responses of a predictor to some rows, each computed at most once."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from condrisk._crossfit import HeldOut, answer
+from condrisk._crossfit import CrossFitted, respond
 from condrisk.losses import encode
 
 
-class Answers:
-    """The responses of a fitted predictor on the rows `X`."""
+class Responses:
+    """The responses of a fitted predictor to the rows `X`."""
 
     def __init__(self, predictor: Any, X: Any) -> None:
         self._predictor = predictor
         self._X = X
         self._known: dict[str, NDArray[Any]] = {}
 
-    def get(self, response: str) -> NDArray[Any]:
-        """Return the response, asking the predictor the first time only."""
-        if response not in self._known:
-            self._known[response] = answer(self._predictor, self._X, response)
-        return self._known[response]
+    def get(self, method: str) -> NDArray[Any]:
+        """Return what the method gives, calling it the first time only."""
+        if method not in self._known:
+            self._known[method] = respond(self._predictor, self._X, method)
+        return self._known[method]
 
 
-class GivenAnswers(Answers):
-    """The responses of a predictor that lives elsewhere, as the user gave them.
+class GivenResponses(Responses):
+    """The responses of an external predictor, as the user gave them.
 
     Parameters
     ----------
@@ -42,11 +42,11 @@ class GivenAnswers(Answers):
         self._prediction = prediction
         self._classes = classes
 
-    def get(self, response: str) -> NDArray[Any]:
+    def get(self, method: str) -> NDArray[Any]:
         """Return the response as far as it can be told from what was given."""
-        if response == "predict" and self._prediction.ndim == 2 and self._classes is not None:
+        if method == "predict" and self._prediction.ndim == 2 and self._classes is not None:
             return self._classes[np.argmax(self._prediction, axis=1)]
-        if response == "predict_proba" and self._prediction.ndim == 1:
+        if method == "predict_proba" and self._prediction.ndim == 1:
             raise ValueError(
                 "prediction must be class probabilities, one column per class, for this loss or "
                 "these features; got one value per row."
@@ -54,18 +54,20 @@ class GivenAnswers(Answers):
         return self._prediction
 
 
-def one_held_out(rows: NDArray[np.intp], answers: Answers, responses: set[str]) -> HeldOut:
-    """Return answers on rows that were all held out at once."""
-    known = {name: answers.get(name) for name in sorted(responses)}
-    return HeldOut(rows, np.zeros(len(rows), dtype=np.intp), 1, (known,))
+def held_out_at_once(
+    rows: NDArray[np.intp], responses: Responses, methods: set[str]
+) -> CrossFitted:
+    """Return responses to rows that were all held out at once."""
+    known = {name: responses.get(name) for name in sorted(methods)}
+    return CrossFitted(rows, np.zeros(len(rows), dtype=np.intp), 1, (known,))
 
 
 def check_prediction(prediction: Any, n_rows: int, classes: NDArray[Any] | None) -> NDArray[Any]:
-    """Validate the responses that a user gives for a predictor that lives elsewhere."""
+    """Validate the responses that a user gives for an external predictor."""
     if prediction is None:
         raise ValueError(
-            "prediction must be given because predictor is None: pass what the predictor that "
-            "lives elsewhere says of each row, as prediction=."
+            'prediction must be given because predictor is "precomputed": pass the external '
+            "predictor's response to each row as prediction=."
         )
     array = np.asarray(prediction)
     if array.ndim == 2 and array.shape[1] == 1:
@@ -79,12 +81,19 @@ def check_prediction(prediction: Any, n_rows: int, classes: NDArray[Any] | None)
         raise ValueError("prediction contains NaN or infinity; every row needs a finite value.")
     if array.ndim == 2:
         _check_proba(array, classes)
-    elif classes is not None and (encode(array, classes) < 0).all():
+    return array
+
+
+def check_some_are_classes(prediction: NDArray[Any], classes: NDArray[Any] | None) -> None:
+    """Refuse labels none of which is a class: they are something else.
+
+    For the rows of a fit only: a single new row may well have a label that is no class.
+    """
+    if prediction.ndim == 1 and classes is not None and (encode(prediction, classes) < 0).all():
         raise ValueError(
             f"prediction holds none of the classes {classes.tolist()[:10]}: "
             f"give labels of y, or a matrix of class probabilities."
         )
-    return array
 
 
 def _check_proba(proba: NDArray[Any], classes: NDArray[Any] | None) -> None:

@@ -1,0 +1,210 @@
+"""`held_out_`: losses of held-out rows, and risks that were estimated without them."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from condrisk import AutoRisk, BudgetRule, Deferral, HybridRisk, PlugInRisk, RegressionRisk
+from condrisk.datasets import make_gaussian_mixture, make_heteroscedastic
+from condrisk.risk import _held_out
+
+WORLD = make_heteroscedastic(300, random_state=0)
+X, Y = WORLD.X, WORLD.y
+CLASSES = make_gaussian_mixture(300, random_state=0)
+OTHER, OTHER_CLASSES = WORLD.sample(100, random_state=9), CLASSES.sample(100, random_state=9)
+FROZEN = FrozenEstimator(LinearRegression().fit(OTHER.X, OTHER.y))
+FROZEN_CLASSIFIER = FrozenEstimator(LogisticRegression().fit(OTHER_CLASSES.X, OTHER_CLASSES.y))
+
+
+class Memory(RegressorMixin, BaseEstimator):
+    """Knows the target of every row that it has seen, and nothing else."""
+
+    fits = 0
+
+    def fit(self, X, y):
+        type(self).fits += 1
+        self.known_ = {row.tobytes(): value for row, value in zip(np.asarray(X), y, strict=True)}
+        return self
+
+    def predict(self, X):
+        return np.array([self.known_.get(row.tobytes(), -1.0) for row in np.asarray(X)])
+
+
+@pytest.mark.parametrize(
+    "predictor",
+    [LinearRegression(), FROZEN, "precomputed"],
+    ids=["cross-fitted", "frozen", "precomputed"],
+)
+def test_no_risk_has_seen_the_loss_of_its_row(predictor):
+    risk = RegressionRisk(predictor, loss="squared_error", regressor=Memory(), clip=False)
+    given = {"prediction": np.zeros(300)} if predictor == "precomputed" else {}
+    held_out = risk.fit(X, Y, **given).held_out_
+    assert_array_equal(held_out.rows, np.arange(300))
+    assert_array_equal(held_out.risks, -1.0)  # none is known
+    assert_allclose(risk.predict_risk(X), held_out.losses)  # all were seen by the last fit
+
+
+def test_nothing_is_estimated_before_somebody_asks():
+    Memory.fits = 0
+    risk = RegressionRisk(LinearRegression(), regressor=Memory()).fit(X, Y)
+    Deferral(risk, cost=1.0).fit(X, Y).decide(X)
+    assert Memory.fits == 2  # of the risk, and of its clone in the Deferral
+    first = risk.held_out_
+    assert Memory.fits == 7
+    assert risk.held_out_ is first
+
+
+def test_against_a_plain_loop():
+    risk = RegressionRisk(LinearRegression(), regressor=Ridge(), random_state=3).fit(X, Y)
+    folds = list(KFold(5, shuffle=True, random_state=3).split(X))
+    losses, risks = np.empty(300), np.empty(300)
+    for train, test in folds:
+        losses[test] = (LinearRegression().fit(X[train], Y[train]).predict(X[test]) - Y[test]) ** 2
+    for train, test in folds:
+        risks[test] = np.maximum(Ridge().fit(X[train], losses[train]).predict(X[test]), 0)
+    assert_allclose(risk.held_out_.losses, losses)
+    assert_allclose(risk.held_out_.risks, risks)
+
+
+def test_rows_of_one_split_and_of_repeated_ones():
+    one = RegressionRisk(
+        LinearRegression(), regressor=Ridge(), cv=ShuffleSplit(1, random_state=0), refit=False
+    ).fit(X, Y, sample_weight=np.arange(1.0, 301.0))
+    [(_, test)] = ShuffleSplit(1, random_state=0).split(X)
+    assert_array_equal(one.held_out_.rows, np.sort(test))
+    assert_array_equal(one.held_out_.weights, np.sort(test) + 1.0)
+    thrice = RegressionRisk(
+        LinearRegression(), regressor=Ridge(), cv=RepeatedKFold(n_repeats=3, random_state=0)
+    ).fit(X, Y)
+    assert_array_equal(thrice.held_out_.rows, np.arange(300))
+
+
+@pytest.mark.parametrize("calibration", [None, "temperature"])
+@pytest.mark.parametrize("frozen", [False, True])
+def test_plug_in_probabilities_have_not_seen_the_row(frozen, calibration):
+    """A deep tree is right about rows that it has seen, and about those alone."""
+    rng = np.random.default_rng(0)
+    rows, y = rng.normal(size=(300, 3)), rng.integers(0, 2, size=300)  # nothing can be known
+    predictor = LogisticRegression()
+    if frozen:
+        predictor = FrozenEstimator(predictor.fit(rng.normal(size=(300, 3)), rng.permutation(y)))
+    tree = DecisionTreeClassifier(random_state=0)
+    risk = PlugInRisk(predictor, probability=tree, calibration=calibration, random_state=0)
+    risk.fit(rows, y)
+    held_out = risk.held_out_
+    agreement = np.corrcoef(held_out.risks, held_out.losses)[0, 1]
+    assert abs(agreement) < 0.25  # one that had seen the rows would have 1
+
+
+def test_hybrid_and_automatic_estimates_have_them_too():
+    for risk in (
+        HybridRisk(FROZEN_CLASSIFIER, regressor=Memory(), clip=False),
+        HybridRisk(LogisticRegression(), regressor=Memory(), clip=False),
+    ):
+        assert_array_equal(risk.fit(CLASSES.X, CLASSES.y).held_out_.risks, -1.0)
+    for predictor in (FROZEN_CLASSIFIER, LogisticRegression(), None):
+        risk = AutoRisk(predictor, task="classification" if predictor is None else None)
+        risk.set_params(time_budget=0, random_state=0).fit(CLASSES.X, CLASSES.y)
+        assert len(risk.held_out_.risks) == 300
+
+
+def test_hybrid_folds_follow_the_seed():
+    found = [
+        HybridRisk(FROZEN_CLASSIFIER, probability=FROZEN_CLASSIFIER, random_state=seed)
+        .fit(CLASSES.X, CLASSES.y)
+        .held_out_.risks
+        for seed in (0, 0, 1)
+    ]
+    assert_array_equal(found[0], found[1])
+    assert not np.array_equal(found[0], found[2])
+
+
+def test_groups_stay_together():
+    groups = np.repeat(np.arange(30), 10)
+    rows = np.column_stack([groups, X])
+    frozen = FrozenEstimator(LinearRegression().fit(rows, Y))
+    for predictor in (LinearRegression(), frozen):
+        risk = RegressionRisk(predictor, regressor=GroupMean())
+        held_out = risk.fit(rows, Y, groups=groups).held_out_
+        assert_array_equal(held_out.groups, groups)
+        assert_array_equal(held_out.risks, 0.0)  # every group was new
+
+
+class GroupMean(RegressorMixin, BaseEstimator):
+    """The mean of a group that it has seen, by the first feature; zero for a new group."""
+
+    def fit(self, X, y):
+        self.means_ = {g: y[X[:, 0] == g].mean() for g in np.unique(X[:, 0])}
+        return self
+
+    def predict(self, X):
+        return np.array([self.means_.get(g, 0.0) for g in X[:, 0]])
+
+
+@pytest.mark.parametrize("asked", [False, True], ids=["before", "after"])
+def test_copies_and_pickles_keep_them(asked):
+    risk = RegressionRisk(LinearRegression(), regressor=Ridge(), random_state=0).fit(X, Y)
+    if asked:
+        expected = risk.held_out_
+    for other in (copy.deepcopy(risk), pickle.loads(pickle.dumps(risk))):
+        found = other.held_out_
+        expected = risk.held_out_
+        assert_array_equal(found.risks, expected.risks)
+        assert_array_equal(found.losses, expected.losses)
+
+
+def test_rows_changed_after_fit_do_no_harm():
+    rows = X.copy()
+    risk = RegressionRisk(LinearRegression(), regressor=Ridge(), random_state=0).fit(rows, Y)
+    expected = copy.deepcopy(risk).held_out_.risks
+    rows[:] = 0.0
+    assert_array_equal(risk.held_out_.risks, expected)
+
+
+def test_at_most_so_many_rows_are_kept(monkeypatch):
+    monkeypatch.setattr(_held_out, "MOST_ROWS", 120)
+    for predictor in (LinearRegression(), FROZEN):
+        risk = RegressionRisk(predictor, regressor=Memory(), clip=False, random_state=0).fit(X, Y)
+        assert len(risk._pairs.arrays["inputs"]) == 120
+        held_out = risk.held_out_
+        assert len(np.unique(held_out.rows)) == 120
+        assert_array_equal(held_out.risks, -1.0)
+        assert_allclose(
+            held_out.losses, risk.predict_risk(X)[held_out.rows]
+        )  # the rows are those that they say
+
+
+def test_a_single_row_has_no_held_out_risk():
+    risk = RegressionRisk(FROZEN, regressor=Ridge()).fit(X[:1], Y[:1])
+    with pytest.raises(ValueError, match="held_out_ needs at least two"):
+        risk.held_out_  # noqa: B018
+    with pytest.raises(AttributeError, match="not fitted"):
+        RegressionRisk(FROZEN).held_out_  # noqa: B018
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["frozen", "cross-fitted"])
+def test_a_budget_is_kept_on_new_rows(kind):
+    """The mean rate over 200 repetitions, at n = 1,000, is within 0.01 of what was asked for."""
+    rates = []
+    for seed in range(200):
+        train = WORLD.sample(1000, random_state=seed)
+        forest = RandomForestRegressor(10, min_samples_leaf=5, random_state=seed, n_jobs=1)
+        predictor = forest
+        if kind == "frozen":
+            other = WORLD.sample(500, random_state=10_000 + seed)
+            predictor = FrozenEstimator(forest.fit(other.X, other.y))
+        regressor = DecisionTreeRegressor(min_samples_leaf=20, random_state=seed)
+        risk = RegressionRisk(predictor, regressor=regressor, random_state=seed)
+        model = Deferral(risk, rule=BudgetRule(0.1)).fit(train.X, train.y)
+        rates.append(model.defer(WORLD.sample(2000, random_state=20_000 + seed).X).mean())
+    assert np.mean(rates) == pytest.approx(0.1, abs=0.01)
