@@ -20,7 +20,7 @@ from condrisk.deferral import RateControlRule, RiskControlRule
 # Sets 30 % of the rows aside, fits predictor and risk on the others, tests thresholds on the 30 %.
 model = Deferral(PlugInRisk(classifier), rule=RiskControlRule(0.05, confidence=0.9))
 model.fit(X, y)
-model.rule_.feasible_, model.rule_.promise_
+model.rule_.feasible_, model.rule_.guarantee_
 
 model.fit(X, y, calibration=(X_new, y_new))  # or the rows to test on are given
 

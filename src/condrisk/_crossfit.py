@@ -175,7 +175,8 @@ def respond(
     raise ValueError(
         f"cv gives a fold whose training rows lack class {missing.tolist()[0]!r}, which has too "
         f"few rows, so that the decision_function of {type(model).__name__} there cannot be "
-        f"calibrated. Leave the class out, give more rows of it, or a probability model with predict_proba."
+        f"calibrated. Leave the class out, give more rows of it, or a probability model with "
+        f"predict_proba."
     )
 
 

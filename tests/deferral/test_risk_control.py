@@ -259,7 +259,7 @@ def test_the_cap_is_what_is_controlled():
     loss = 10.0 * (rng.random(4000) < 0.1)
     rule = RiskControlRule(0.15, cap=1.0, random_state=0).fit(u, loss)
     assert rule.threshold_ == np.inf
-    assert "min(loss, 1)" in rule.promise_
+    assert "min(loss, 1)" in rule.guarantee_
 
 
 # -- the dual ------------------------------------------------------------------------------------
@@ -357,10 +357,10 @@ def test_a_frozen_risk_keeps_most_rows_for_the_tests(world):
 def test_the_promise_is_written_on_rule_and_decision(world):
     model = Deferral(plug_in(), rule=RiskControlRule(0.12, random_state=0))
     decision = model.fit(world.X, world.y).decide(world.X)
-    assert decision.promise == "mean loss of accepted rows <= 0.12 with probability >= 0.9"
-    assert decision.promise in repr(decision)
+    assert decision.guarantee == "mean loss of accepted rows <= 0.12 with probability >= 0.9"
+    assert decision.guarantee in repr(decision)
     budget = Deferral(plug_in(), rule=BudgetRule(0.1)).fit(world.X, world.y)
-    assert budget.decide(world.X).promise is None
+    assert budget.decide(world.X).guarantee is None
 
 
 @pytest.mark.parametrize("rule", [RiskControlRule(0.12), RateControlRule(0.2)])
@@ -372,7 +372,7 @@ def test_out_of_fold_pairs_are_refused_or_labelled(world, rule):
     model.fit(world.X, world.y)
     assert model.rule_.n_calibration_ == 1500
     assert_array_equal(model.risk_.held_out_.risks, plug_in().fit(world.X, world.y).held_out_.risks)
-    assert model.rule_.promise_ == "no guarantee"
+    assert model.rule_.guarantee_ == "no guarantee"
     assert "no guarantee" in repr(model.decide(world.X))
     assert "guarantee=False" in repr(model.rule_)
 
@@ -393,11 +393,11 @@ class Around(BaseEstimator):
 
 def test_inside_another_rule_there_is_no_promise(world):
     rule = RiskControlRule(0.12, cap=1.0, random_state=0)
-    with pytest.raises(ValueError, match="RiskControlRule inside Around cannot keep its promise"):
+    with pytest.raises(ValueError, match="RiskControlRule inside Around cannot give its guarantee"):
         Deferral(plug_in(), rule=Around(rule)).fit(world.X, world.y)
     loose = Around(clone(rule).set_params(guarantee=False))
     model = Deferral(plug_in(), rule=loose).fit(world.X, world.y)
-    assert model.rule_.rule_.promise_ == "no guarantee"
+    assert model.rule_.rule_.guarantee_ == "no guarantee"
 
 
 def test_groups_are_refused_or_kept_together():
@@ -410,7 +410,7 @@ def test_groups_are_refused_or_kept_together():
     loose = clone(rule).set_params(guarantee=False, calibration_size=0.5)
     model = Deferral(risk, rule=loose).fit(world.X, world.y, groups=groups)
     assert model.rule_.n_calibration_ == 200
-    assert model.rule_.promise_ == "no guarantee"
+    assert model.rule_.guarantee_ == "no guarantee"
 
 
 def test_unbounded_losses_need_a_cap_before_anything_is_fitted():
@@ -526,8 +526,8 @@ def test_they_say_what_is_wrong(rule, call, message):
 
 def test_the_model_says_what_is_wrong(world):
     X, y = world.X, world.y
-    with pytest.raises(ValueError, match="calibration is for rules that keep a promise"):
-        Deferral(plug_in(), rule=BudgetRule(0.1)).fit(X, y, calibration=(X, y))
+    with pytest.raises(ValueError, match="calibration is for rules that are fitted"):
+        Deferral(plug_in(), cost=0.1).fit(X, y, calibration=(X, y))
     with pytest.raises(ValueError, match="calibration must be a tuple"):
         Deferral(plug_in(), rule=RULES[0]).fit(X, y, calibration=X)
     with pytest.raises(ValueError, match=r"calibration must be \(X, y, sample_weight\)"):

@@ -69,3 +69,12 @@ def test_rules_say_what_is_wrong():
         BudgetRule(1.1).fit([1.0], [1.0])
     with pytest.raises(ValueError, match="risk must be finite"):
         BudgetRule(0.1).fit([np.nan], [1.0])
+
+
+def test_a_budget_is_found_on_calibration_rows_where_there_are_some():
+    rule = BudgetRule(0.2).fit([9.0, 9.0], [1.0, 1.0], calibration=(np.arange(10), np.zeros(10)))
+    assert rule.threshold_ == 7.0
+    weighted = (np.arange(10), np.zeros(10), np.append(np.ones(9), 3.0))
+    assert BudgetRule(0.25).fit([9.0], [1.0], calibration=weighted).threshold_ == 8.0
+    with pytest.raises(ValueError, match="calibration must be a tuple"):
+        BudgetRule(0.2).fit([9.0], [1.0], calibration=[1.0])

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import GroupKFold, ShuffleSplit
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from condrisk._state import without_training_rows
 from condrisk.datasets import make_gaussian_mixture, make_heteroscedastic
 from condrisk.learners import StackedClassifier, StackedRegressor
 from condrisk.learners._stack_members import CLASSIFIERS, REGRESSORS
@@ -63,14 +64,16 @@ def test_a_held_out_answer_has_not_seen_its_row(together):
         assert not np.allclose(after[name][~first], before[name][~first])
 
 
-def test_answers_of_new_rows_and_signs(fitted):
+def test_responses_to_new_rows(fitted):
     stack, X, _ = fitted
-    answers = stack.answers(X)
-    assert_allclose(answers["predict"], stack.predict(X))
-    assert answers["signs"].shape == stack.held_out_.responses["signs"].shape == (len(X), 3)
-    assert (answers["signs"] >= 0).all()
+    responses = stack.responses(X)
+    assert_allclose(responses["predict"], stack.predict(X))
+    near = responses["uncertainty"]
+    assert near.shape == stack.held_out_.responses["uncertainty"].shape == (len(X), 3)
+    assert (near >= 0).all()
     # Far away the processes know that they do not know.
-    assert (stack.answers(X + 100)["signs"][:, 1:].min(0) > answers["signs"][:, 1:].max(0)).all()
+    far = stack.responses(X + 100)["uncertainty"]
+    assert (far[:, 1:].min(0) > near[:, 1:].max(0)).all()
 
 
 def test_noise_is_answered_by_its_mean():
@@ -109,6 +112,9 @@ def test_missing_values_and_a_model_file(fitted):
     holes[::7, 0] = np.nan
     assert np.isfinite(StackedRegressor(random_state=0).fit(holes, y).predict(holes)).all()
     copy = pickle.loads(pickle.dumps(stack))
+    assert_array_equal(copy.held_out_.fold, stack.held_out_.fold)
+    with without_training_rows():
+        copy = pickle.loads(pickle.dumps(stack))
     assert not hasattr(copy, "held_out_")
     assert_array_equal(copy.predict(X), stack.predict(X))
 

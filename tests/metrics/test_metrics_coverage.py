@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.metrics import auc, zero_one_loss
 
-from condrisk.metrics import _blocks, aurc, excess_aurc, risk_coverage_curve
+from condrisk import _blocks
+from condrisk.metrics import aurc, excess_aurc, risk_coverage_curve
 
 
 @pytest.fixture(params=["continuous", "ties", "constant"])

@@ -19,8 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from condrisk import RegressionRisk
 from condrisk.learners import LossRegressor
-from condrisk.risk import _support
-from condrisk.shift import DistanceSupport, ForestSupport
+from condrisk.shift import DistanceSupport, ForestSupport, _support
 
 
 def rows(seed, n=400, d=3):
