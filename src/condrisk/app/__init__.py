@@ -1,1 +1,17 @@
-"""Conditional risk in operation: tables, model files, scoring, reports, the service, monitoring."""
+"""What runs around a model: tables, model files, scoring, pages, a service, commands."""
+
+from condrisk._extras import require
+
+require(
+    "The command line, with the rest of condrisk.app,",
+    "typer",
+    "rich",
+    "polars",
+    "pyarrow",
+    "skops",
+    "matplotlib",
+    "fastapi",
+    "uvicorn",
+    "prometheus_client",
+    extra="app",
+)

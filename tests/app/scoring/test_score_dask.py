@@ -79,7 +79,7 @@ def test_a_worker_killed_in_the_middle_costs_no_row(cluster, files):
         batch_rows=20,
         engine="dask",
         scheduler=address,
-        tell=kill,
+        progress=kill,
     )
     assert killed
     assert (files / "whole.csv").read_bytes() == (files / "survived.csv").read_bytes()

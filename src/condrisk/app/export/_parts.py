@@ -29,6 +29,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from condrisk._extras import require
 from condrisk.app.export._errors import ExportError
 from condrisk.app.export._graph import Graph
 from condrisk.app.export._trees import averaged, boosted
@@ -186,15 +187,10 @@ def _side_by_side(graph: Graph, step: Any, X: str) -> str:
 def _by_skl2onnx(graph: Graph, model: Any, X: str, *, classes: bool) -> str:
     """Add what skl2onnx makes of a model; return its answers or probabilities."""
     kind = type(model).__name__
-    try:
-        from skl2onnx import to_onnx
-        from skl2onnx.common.data_types import (
-            DoubleTensorType,
-        )
-    except ImportError as error:
-        raise ExportError(
-            'ONNX needs packages that are not installed: pip install "condrisk[onnx]".'
-        ) from error
+    require("ONNX", "skl2onnx", extra="onnx")
+    from skl2onnx import to_onnx
+    from skl2onnx.common.data_types import DoubleTensorType
+
     inputs = [("X", DoubleTensorType([None, model.n_features_in_]))]
     options = {id(model): {"zipmap": False}} if classes else None
     try:

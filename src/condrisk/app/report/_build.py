@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from condrisk._validation import Vector
-from condrisk.app.report._drivers import Tell
+from condrisk.app._numbers import count, number, percent, roundest
+from condrisk.app.report._drivers import Progress
 from condrisk.app.report._manifest import facts_of, title_of
 from condrisk.app.report._report import Report, report_from_arrays
-from condrisk.app.report._words import count, number, percent, roundest
 from condrisk.deferral import CostRule
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def build_report(
     price: float | None = None,
     title: str | None = None,
     top: int = 50,
-    tell: Tell | None = None,
+    progress: Progress | None = None,
 ) -> Report:
     """Measure a model on rows with known targets that it was not fitted on.
 
@@ -52,8 +52,8 @@ def build_report(
         What stands at the top; None: what is predicted.
     top : int, default=50
         How many of the riskiest rows are listed.
-    tell : callable or None, default=None
-        Told what is being done.
+    progress : callable or None, default=None
+        Gets a sentence about each step.
 
     Returns
     -------
@@ -75,11 +75,11 @@ def build_report(
     >>> report.n_rows, report.price, report.drivers[0].direction
     (200, 0.5, 'rises with it')
     """
-    tell = tell or (lambda what: None)
-    tell("checking the rows")
+    progress = progress or (lambda what: None)
+    progress("checking the rows")
     checked, target, notes = _usable(model, frame)
     with threadpool_limits(1, user_api="openmp"):
-        tell(f"estimating the risk of {count(checked.good.height)} rows")
+        progress(f"estimating the risk of {count(checked.good.height)} rows")
         decision = model.decide(checked.good)
         loss = model.loss_values(checked.good, target)
         report = report_from_arrays(
@@ -97,7 +97,7 @@ def build_report(
             notes=notes,
             cautions=[*_seen_before(model, loss), *_own_rule(model, decision.deferred, loss)],
             top=top,
-            tell=tell,
+            progress=progress,
         )
     return report
 

@@ -7,11 +7,12 @@ import math
 from html import escape
 from typing import Any
 
+from condrisk.app._numbers import count, exact, number, percent
 from condrisk.app.report._drivers import Driver
 from condrisk.app.report._report import Report
 from condrisk.app.report._rows import Riskiest
 from condrisk.app.report._segments import Segment
-from condrisk.app.report._words import count, exact, isolated, loss_in_words, number, percent, plain
+from condrisk.app.report._words import isolated, loss_in_words, plain
 
 MAX_DRIVERS = 10
 

@@ -13,10 +13,11 @@ from string import Template
 from typing import Any
 
 import condrisk
+from condrisk.app._numbers import count, number, percent
 from condrisk.app.report._parts import break_even, facts, reading, riskiest, where
 from condrisk.app.report._report import Report
 from condrisk.app.report._steps import Steps, as_lists
-from condrisk.app.report._words import count, isolated, loss_in_words, number, percent, plain
+from condrisk.app.report._words import isolated, loss_in_words, plain
 
 SCRIPTS = ("numbers.js", "charts.js", "figures.js", "page.js")
 

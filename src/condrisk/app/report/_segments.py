@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeRegressor
 
 from condrisk._validation import Vector
+from condrisk.app._numbers import exact, roundest
 from condrisk.app.report._steps import floor_of, mean_limits
-from condrisk.app.report._words import exact, isolated, roundest
+from condrisk.app.report._words import isolated
 
 MIN_ROWS = 100
 MIN_LEAF = 20

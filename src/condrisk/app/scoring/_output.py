@@ -18,8 +18,7 @@ from condrisk.app.models import TableModel
 from condrisk.app.scoring._journal import Journal, difference
 from condrisk.app.scoring._scores import ADDED
 from condrisk.app.scoring._summary import ScoreSummary
-from condrisk.app.tables import TableError, TableWriter
-from condrisk.app.tables._batches import Batch, TableSource, to_polars
+from condrisk.app.tables import Batch, TableError, TableSource, TableWriter, to_polars
 
 
 def check_names(names: Sequence[str], model: TableModel, prefix: str) -> None:

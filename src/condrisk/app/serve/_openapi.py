@@ -8,8 +8,7 @@ from typing import Any
 from condrisk.app.models import TableModel
 from condrisk.app.serve._arrow_rows import ARROW
 from condrisk.app.serve._json_rows import JSON
-from condrisk.app.tables import Column
-from condrisk.app.tables._columns import LARGEST
+from condrisk.app.tables import MAX_NUMBER, Column
 
 _INTRODUCTION = (
     "Predictions with the risk of each: the expected loss of that very prediction, and whether to "
@@ -115,7 +114,7 @@ def _value(column: Column) -> dict[str, Any]:
     kind = {"number": "number", "boolean": "boolean"}.get(column.kind, "string")
     value: dict[str, Any] = {"type": kind if column.required else [kind, "null"]}
     if column.kind == "number":
-        value |= {"minimum": -LARGEST, "maximum": LARGEST}
+        value |= {"minimum": -MAX_NUMBER, "maximum": MAX_NUMBER}
     elif column.kind == "date":
         value["format"] = "date"
     elif column.kind == "category" and column.required:
@@ -154,7 +153,7 @@ def _cost(cost: float | None) -> dict[str, Any]:
     return {
         "type": "number",
         "minimum": 0,
-        "maximum": LARGEST,
+        "maximum": MAX_NUMBER,
         "description": f"The price of asking, in units of the loss. {own}",
     }
 

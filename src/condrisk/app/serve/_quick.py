@@ -60,8 +60,8 @@ def quick_decide(model: TableModel) -> tuple[Decide, bool]:
         Whether it is mere arithmetic: quicker than handing the rows to a thread.
     """
 
-    def plain(X: Floats, cost: Floats | None, said: NDArray[Any] | None) -> Decided:
-        decision = model.model.decide(X, cost=cost, prediction=said)
+    def plain(X: Floats, cost: Floats | None, given: NDArray[Any] | None) -> Decided:
+        decision = model.model.decide(X, cost=cost, prediction=given)
         return Decided(decision.prediction, decision.risk, decision.deferred)
 
     risk = model.model.risk_
@@ -75,8 +75,8 @@ def quick_decide(model: TableModel) -> tuple[Decide, bool]:
     rule = model.model.rule_
     priced = type(rule) is CostRule
 
-    def quick(X: Floats, cost: Floats | None, said: NDArray[Any] | None) -> Decided:
-        prediction: Any = said if predict is None else predict(X)
+    def quick(X: Floats, cost: Floats | None, given: NDArray[Any] | None) -> Decided:
+        prediction: Any = given if predict is None else predict(X)
         estimated = risk._clipped(estimate(X))
         if priced and cost is not None:
             deferred = estimated > cost
@@ -91,11 +91,11 @@ def _agree(quick: Decide, plain: Decide, model: TableModel) -> bool:
     """Compare on random rows in the range that was seen, some values missing."""
     rng = np.random.default_rng(0)
     X = np.column_stack([_values(column, rng) for column in model.schema.columns])
-    said = None
+    given = None
     if model.prediction_column is not None:
-        said = np.resize([0.0, 1.0] if model.classes is None else model.classes, _PROBES)
+        given = np.resize([0.0, 1.0] if model.classes is None else model.classes, _PROBES)
     cost = np.full(_PROBES, 1.0)
-    ours, theirs = quick(X, cost, said), plain(X, cost, said)
+    ours, theirs = quick(X, cost, given), plain(X, cost, given)
     if ours.prediction.dtype.kind == "f":
         same = np.allclose(ours.prediction, theirs.prediction, rtol=1e-9, atol=1e-12)
     else:

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
+from condrisk.app._errors import TableError
+from condrisk.app._paths import table_format
 from condrisk.app.tables._csv import Dialect, check_names, read_dialect
-from condrisk.app.tables._errors import TableError
-from condrisk.app.tables._read import table_format
 
 BATCH_ROWS = 65_536
 # Of wide tables a batch has fewer rows: so many cells at most, but never fewer rows than this.
@@ -210,7 +210,7 @@ class TableSource:
         return _checked(reader)
 
     def _open_csv(self) -> Iterator[pa.RecordBatch]:
-        dialect = read_dialect(self.path, tell=self.notes.append)
+        dialect = read_dialect(self.path, note=self.notes.append)
         self.separator = dialect.separator
         self.schema = pa.schema([(name, pa.string()) for name in dialect.names])
         return self._read_csv(dialect)

@@ -7,25 +7,17 @@ from typing import Any
 
 import polars as pl
 
+from condrisk.app._dtypes import is_day, is_text
+
 # Boosted trees take no more categories than this, missing ones apart.
 MAX_CATEGORIES = 250
 # A text that differs in more than this share of the rows is a name of the row, not a category.
 NAME_SHARE = 0.5
 FEW_CATEGORIES = 30
 # Numbers beyond this are not measurements, and their squares would soon overflow.
-LARGEST = 1e30
+MAX_NUMBER = 1e30
 # Which number is the day cannot be told.
 _DATE_LIKE = r"^\d{1,2}[./-]\d{1,2}[./-]\d{2,4}"
-
-
-def is_text(dtype: Any) -> bool:
-    """Tell whether a column holds text."""
-    return dtype == pl.String or isinstance(dtype, pl.Categorical | pl.Enum)
-
-
-def is_day(dtype: Any) -> bool:
-    """Tell whether a column holds days, or moments on a day."""
-    return dtype == pl.Date or isinstance(dtype, pl.Datetime)
 
 
 def left_out(frame: pl.DataFrame, *, exclude: Sequence[str] = ()) -> dict[str, str]:
