@@ -20,7 +20,7 @@ def require(what: str, *packages: str, extra: str) -> None:
     Examples
     --------
     >>> from condrisk._extras import require
-    >>> require("The library", "numpy", extra="none")
+    >>> require("The library", "numpy", extra="plots")
     >>> require("Drawing", "fancy_lines", extra="plots")
     Traceback (most recent call last):
     ...

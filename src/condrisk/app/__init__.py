@@ -3,15 +3,8 @@
 from condrisk._extras import require
 
 require(
-    "The command line, with the rest of condrisk.app,",
-    "typer",
-    "rich",
-    "polars",
-    "pyarrow",
-    "skops",
-    "matplotlib",
-    "fastapi",
-    "uvicorn",
-    "prometheus_client",
+    "The command line",
+    *("typer", "rich", "polars", "pyarrow", "skops", "matplotlib"),
+    *("fastapi", "uvicorn", "prometheus_client"),
     extra="app",
 )

@@ -101,7 +101,7 @@ def test_a_cluster_is_started_where_none_is_given(files):
 
 
 def test_a_scheduler_that_is_not_there(files, monkeypatch):
-    monkeypatch.setattr(_cluster, "_PATIENCE", 1.0)
+    monkeypatch.setattr(_cluster, "_CONNECT_SECONDS", 1.0)
     for address in ("nowhere", "tcp://127.0.0.1:1"):
         with pytest.raises(ValueError, match="scheduler must be the address"):
             score_file(
