@@ -10,14 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from condrisk.app._paths import check_inputs
 from condrisk.app.cli._terminal import print_json, say, user_errors
@@ -145,6 +137,15 @@ def score(
 @contextmanager
 def _progress() -> Iterator[Callable[[int, float], None]]:
     """Show how far it is, on the terminal for errors, and leave nothing there."""
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 class Task(StrEnum):
@@ -71,6 +72,8 @@ def print_json(data: dict[str, Any]) -> None:
 @contextmanager
 def progress(first: str) -> Iterator[Callable[[str], None]]:
     """Show on stderr what is being done, for as long as it takes."""
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(first, total=None)
@@ -82,6 +85,8 @@ def progress(first: str) -> Iterator[Callable[[str], None]]:
 
 def figures_table(evaluation: dict[str, Any]) -> Table:
     """Return what a model does on new rows, beside always and never asking."""
+    from rich.table import Table
+
     priced = evaluation["deferral_loss"] is not None
     table = Table(title="Expected on new rows", title_justify="left")
     table.add_column("")
