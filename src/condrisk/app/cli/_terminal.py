@@ -99,10 +99,10 @@ def figures_table(evaluation: dict[str, Any]) -> Table:
         ("always ask", "100 %", "always", ""),
         ("never ask", "0 %", "never", figure(evaluation["never"])),
     ]
-    for name, asked, paid, other in rows:
+    for name, share, paid, other in rows:
         if name == "this model" and accepted is not None:
             other = figure(accepted)
-        cells = [name, asked, *([figure(evaluation[paid])] if priced else []), other]
+        cells = [name, share, *([figure(evaluation[paid])] if priced else []), other]
         table.add_row(*cells, style="bold" if name == "this model" else None)
     return table
 

@@ -103,7 +103,7 @@ def signature(model: TableModel) -> Any:
         "date": DataType.datetime,
     }
     inputs: list[Any] = [
-        ColSpec(kinds[column.kind], column.name, required=column.required or not _may_lack(column))
+        ColSpec(kinds[column.kind], column.name, required=column.required or not _has_gaps(column))
         for column in model.schema.columns
     ]
     outputs: list[Any] = [
@@ -114,7 +114,7 @@ def signature(model: TableModel) -> Any:
     return ModelSignature(MlflowSchema(inputs), MlflowSchema(outputs))
 
 
-def _may_lack(column: Column) -> bool:
+def _has_gaps(column: Column) -> bool:
     return column.missing > 0
 
 

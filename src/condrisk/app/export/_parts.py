@@ -34,12 +34,6 @@ from condrisk.app.export._errors import ExportError
 from condrisk.app.export._graph import Graph
 from condrisk.app.export._trees import averaged, boosted
 
-_FORESTS = (
-    RandomForestRegressor,
-    ExtraTreesRegressor,
-    RandomForestClassifier,
-    ExtraTreesClassifier,
-)
 _TREES = (DecisionTreeRegressor, DecisionTreeClassifier)
 _LINEAR = (LinearRegression, Ridge, Lasso, ElasticNet)
 _LOG_LINEAR = (PoissonRegressor, GammaRegressor)
@@ -119,7 +113,7 @@ def add_transformer(graph: Graph, step: Any, X: str) -> str:
         SimpleImputer: _impute,
         StandardScaler: _scale,
         OneHotEncoder: _one_hot,
-        ColumnTransformer: _side_by_side,
+        ColumnTransformer: _column_transformer,
     }
     if type(step) not in adders:
         raise ExportError(f"{type(step).__name__} before a model has no form in ONNX here.")
@@ -167,7 +161,7 @@ def _one_hot(graph: Graph, step: Any, X: str) -> str:
     return graph.join(parts)
 
 
-def _side_by_side(graph: Graph, step: Any, X: str) -> str:
+def _column_transformer(graph: Graph, step: Any, X: str) -> str:
     parts = []
     for name, part, where in step.transformers_:
         if isinstance(part, str) and part == "drop":

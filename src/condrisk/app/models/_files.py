@@ -115,7 +115,7 @@ def _checked(archive: Archive, model: Any, manifest: dict[str, Any]) -> TableMod
         validate(model)
         loaded = TableModel(model, manifest)
         _check_agreement(loaded)
-        _try_once(loaded)
+        _check_example(loaded)
     except BadModelError as error:
         archive.refuse(f"{error}")
     except Exception as error:
@@ -138,7 +138,7 @@ def _check_agreement(loaded: TableModel) -> None:
         raise BadModelError("holds another model than its manifest says")
 
 
-def _try_once(loaded: TableModel) -> None:
+def _check_example(loaded: TableModel) -> None:
     """Decide about the example of the manifest: what cannot is not worth keeping."""
     checked = loaded.schema.check(pl.DataFrame([loaded.manifest["example"]]))
     cost = 0.0 if loaded.cost is None else loaded.cost

@@ -160,7 +160,7 @@ def fit_table(
         "target": target,
         "loss": found_loss.name,
         "cost": cost,
-        "rule": _rule_in_words(model, cost, budget, risk_target),
+        "rule": _describe_rule(model, cost, budget, risk_target),
         "predictor": words,
         "prediction_column": predictions,
         "schema": schema.to_dict(),
@@ -215,7 +215,7 @@ def _rule(
     return RiskControlRule(risk_target, confidence=confidence, cap=cap, random_state=seed)
 
 
-def _rule_in_words(
+def _describe_rule(
     model: Deferral, cost: float | None, budget: float | None, risk_target: float | None
 ) -> str:
     if budget is not None:
@@ -339,8 +339,8 @@ def _fit(unfitted: Deferral, rows: _Rows, note: Progress) -> Deferral:
         except ValueError as error:
             raise TableError(str(error)) from None
     # Rules warn of promises that cannot be kept; a solver's troubles show in the figures.
-    said = [str(warning.message) for warning in warned if warning.category is UserWarning]
-    for text in dict.fromkeys(said):
+    messages = [str(warning.message) for warning in warned if warning.category is UserWarning]
+    for text in dict.fromkeys(messages):
         note(text)
     return model
 

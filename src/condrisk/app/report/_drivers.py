@@ -19,7 +19,7 @@ MAX_ROWS = 4_000
 MAX_REPEATS = 5
 # Seconds that the search may take, and the rank correlation from which a direction is named.
 TIME_LIMIT = 20.0
-CLEAR = 0.3
+MIN_RANK_CORRELATION = 0.3
 # A category is named as the highest or lowest from this many rows on.
 MIN_CATEGORY = 10
 
@@ -121,7 +121,7 @@ def _direction(column: pl.Series, risk: Vector) -> str:
     if known.sum() < 3 or np.ptp(values[known]) == 0 or np.ptp(risk[known]) == 0:
         return ""
     together = float(spearmanr(values[known], risk[known]).statistic)
-    if abs(together) < CLEAR:
+    if abs(together) < MIN_RANK_CORRELATION:
         return "varies"
     return "rises with it" if together > 0 else "falls with it"
 

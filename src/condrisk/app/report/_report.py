@@ -114,14 +114,14 @@ class Report:
             rows, equal at their thresholds and short of at most one step between them.
         """
         accepted, loss = _up_to(self.steps, price)
-        asked = self.n_rows - accepted
+        deferred = self.n_rows - accepted
         oracle = None
         if self.by_loss is not None:
             cheap, cheap_loss = _up_to(self.by_loss, price)
             oracle = (cheap_loss + price * (self.n_rows - cheap)) / self.n_rows
         return Figures(
-            rate=asked / self.n_rows,
-            loss=(loss + price * asked) / self.n_rows,
+            rate=deferred / self.n_rows,
+            loss=(loss + price * deferred) / self.n_rows,
             always=price,
             never=self.mean_loss,
             oracle=oracle,
@@ -243,7 +243,7 @@ def report_from_arrays(
         return report
     if frame.height != len(losses):
         raise ValueError(f"frame must have {len(losses)} rows, one a loss, got {frame.height}.")
-    report = _say_where(report, frame, losses, risks, risk_of, progress or (lambda what: None))
+    report = _add_segments(report, frame, losses, risks, risk_of, progress or (lambda what: None))
     riskiest = riskiest_rows(
         frame,
         losses,
@@ -257,7 +257,7 @@ def report_from_arrays(
     return replace(report, riskiest=riskiest)
 
 
-def _say_where(
+def _add_segments(
     report: Report,
     frame: pl.DataFrame,
     loss: Vector,

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from condrisk.app._paths import written_format
 from condrisk.app.models import TableModel, load_model
-from condrisk.app.scoring._engines import Engine, Promise, dask_engine, local_engine
+from condrisk.app.scoring._engines import Engine, Future, dask_engine, local_engine
 from condrisk.app.scoring._journal import Journal, run_head
 from condrisk.app.scoring._output import Output, Receipt, check_names
 from condrisk.app.scoring._read_ahead import read_ahead
@@ -124,7 +124,7 @@ def score_file(
         journal, receipt = Journal(output, head), Receipt(output, head | {"prefix": prefix})
         if not overwrite and (known := receipt.known(stopped=journal.exists())) is not None:
             return replace(known, finished_before=True)
-        journal.begin(anew=overwrite)
+        journal.begin(overwrite=overwrite)
         with Output(output, table, model, journal, prefix=prefix) as files, working as scorers:
             tally = _run(table, model, scorers, journal, files, progress)
     summary = tally.summary(
@@ -174,7 +174,7 @@ def _run(
 ) -> Tally:
     """Read in one thread, score in others, and write in this one, batch after batch."""
     tally = Tally()
-    under_way: deque[tuple[Batch, pa.Table | Promise]] = deque()
+    under_way: deque[tuple[Batch, pa.Table | Future]] = deque()
 
     def finish() -> None:
         batch, scores = under_way.popleft()

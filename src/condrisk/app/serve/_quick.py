@@ -156,12 +156,12 @@ def _imputer(imputer: SimpleImputer) -> Step:
     fill = imputer.statistics_.astype(np.float64)
     if not imputer.keep_empty_features and np.isnan(fill).any():
         raise UnknownStepError("columns that are left out")
-    told = imputer.indicator_.features_ if imputer.add_indicator else None
+    indicated = imputer.indicator_.features_ if imputer.add_indicator else None
 
     def apply(X: Floats) -> Floats:
         missing = np.isnan(X)
         filled = np.where(missing, fill, X)
-        return filled if told is None else np.hstack([filled, missing[:, told]])
+        return filled if indicated is None else np.hstack([filled, missing[:, indicated]])
 
     return apply
 

@@ -42,11 +42,11 @@ def left_out(frame: pl.DataFrame, *, exclude: Sequence[str] = ()) -> dict[str, s
     >>> left_out(pl.DataFrame({"a": [1, 2], "b": [None, None], "c": [7, 7]}))
     {'b': 'it is empty', 'c': 'it has the same value in every row'}
     """
-    reasons = {name: _why_not(frame[name]) for name in frame.columns if name not in exclude}
+    reasons = {name: _unusable_reason(frame[name]) for name in frame.columns if name not in exclude}
     return {name: reason for name, reason in reasons.items() if reason}
 
 
-def _why_not(column: pl.Series) -> str | None:
+def _unusable_reason(column: pl.Series) -> str | None:
     dtype = column.dtype
     if column.null_count() == len(column):
         return "it is empty"
