@@ -20,7 +20,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from condrisk import RegressionRisk
 from condrisk.app.models import TableModel
-from condrisk.deferral import CostRule
 from condrisk.risk import LARGEST_RISK
 
 Floats = NDArray[np.float64]
@@ -67,22 +66,20 @@ def quick_decide(model: TableModel) -> tuple[Decide, bool]:
     risk = model.model.risk_
     if type(risk) is not RegressionRisk or risk.features != "x":
         return plain, False
-    predictor = None if risk.predictor is None else risk.predictor_
+    predictor = None if model.prediction_column is not None else risk.predictor_
     predict, estimate = _arithmetic(predictor), _arithmetic(risk.regressor_)
     at_once = estimate is not None and (predict is not None or predictor is None)
     predict = predict or getattr(predictor, "predict", None)
     estimate = estimate or risk.regressor_.predict
+    least = risk.loss_.minimum if risk.clip else -np.inf
     rule = model.model.rule_
-    priced = type(rule) is CostRule
 
     def quick(X: Floats, cost: Floats | None, given: NDArray[Any] | None) -> Decided:
         prediction: Any = given if predict is None else predict(X)
-        estimated = risk._clipped(estimate(X))
-        if priced and cost is not None:
-            deferred = estimated > cost
-        else:
-            deferred = rule.defer(estimated, X=X, cost=cost)
-        return Decided(prediction, estimated, deferred)
+        estimated = np.clip(np.ravel(estimate(X)), least, LARGEST_RISK)  # as `predict_risk` has it
+        if not np.isfinite(estimated).all():
+            raise ValueError("the regressor's estimate of the risk is NaN or -inf on some rows.")
+        return Decided(prediction, estimated, rule.defer(estimated, X=X, cost=cost))
 
     return (quick, at_once) if _agree(quick, plain, model) else (plain, False)
 
@@ -196,8 +193,7 @@ def _ridge(model: Ridge) -> Step:
 def _poisson(model: PoissonRegressor) -> Step:
     def apply(X: Floats) -> Floats:
         with np.errstate(over="ignore"):
-            risk = np.exp(_sum(X, model.coef_) + model.intercept_)
-        return np.minimum(risk, LARGEST_RISK)  # as `predict_risk` has it
+            return np.exp(_sum(X, model.coef_) + model.intercept_)
 
     return apply
 
