@@ -50,7 +50,7 @@ clean:
 
 # A change of the dependencies installs again; otherwise these are up to date at once.
 .venv/installed: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[plots,serve]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[app]"
 	@touch $@
 
 .venv/installed-dev: pyproject.toml constraints.txt | .venv/bin/python

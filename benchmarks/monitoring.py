@@ -16,7 +16,7 @@ Classification: whether the quality of a wine is above 5, of which the verdict i
 sets of scikit-learn beside it; the share of wrong answers, beside NannyML's Confidence-Based
 Performance Estimation (CBPE) with its defaults.
 Ours, for both: `RegressionRisk` with the prediction (for classes, the probabilities) among the
-features and `condrisk.app.monitor.MeanLossRegressor`, the mean predicted risk of the chunk.
+features and `benchmarks.mean_regressor.MeanLossRegressor`, the mean predicted risk of the chunk.
 Beside them the mean loss of the reference, which knows of no shift.
 
 Judged by |estimated − realised|, the mean over chunks, and over six splits of each set.
@@ -51,9 +51,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks.mean_regressor import MeanLossRegressor
 from condrisk import RegressionRisk
 from condrisk._files import write_whole
-from condrisk.app.monitor import MeanLossRegressor
 from condrisk.datasets import UCI_NAMES, load_uci
 from condrisk.paper._records import describe_machine, installed_versions
 

@@ -157,7 +157,7 @@ def dask(folder: Path, name: str, output: str, workers: int, kill: bool) -> dict
             processes = list(client.run(_ready).values())
         killed: list[int] = []
 
-        def tell(rows: int, share: float) -> None:
+        def on_progress(rows: int, share: float) -> None:
             if kill and share > 0.4 and not killed:
                 os.kill(processes[0], signal.SIGKILL)
                 killed.append(rows)
@@ -169,7 +169,7 @@ def dask(folder: Path, name: str, output: str, workers: int, kill: bool) -> dict
             engine="dask",
             scheduler=cluster.scheduler_address,
             overwrite=True,
-            tell=tell,
+            progress=on_progress,
         )
     return {"rows": summary.rows, "seconds": summary.seconds, "killed_after_rows": killed}
 

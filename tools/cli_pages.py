@@ -11,7 +11,11 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import typer
+from typer.core import TyperGroup
 from typer.models import ArgumentInfo, OptionInfo
+
+from condrisk.app.cli import app
+from condrisk.app.cli._lazy import LazyCommand
 
 _INTRODUCTION = """\
 # Command line
@@ -25,8 +29,6 @@ _NAMES = {str: "TEXT", int: "INTEGER", float: "NUMBER", Path: "PATH"}
 
 def text() -> str:
     """Return the text of the page."""
-    from condrisk.app.cli import app
-
     parts = [_INTRODUCTION]
     for name, function in commands(app, "condrisk"):
         parts.append(_section(name, function))
@@ -35,12 +37,16 @@ def text() -> str:
 
 def commands(app: typer.Typer, prefix: str) -> Iterator[tuple[str, Any]]:
     """Yield the name and the function of every command, groups last."""
-    for command in app.registered_commands:
-        assert command.callback is not None
-        yield f"{prefix} {command.name or command.callback.__name__.strip('_')}", command.callback
-    for group in app.registered_groups:
-        assert group.typer_instance is not None
-        yield from commands(group.typer_instance, f"{prefix} {group.name}")
+    return _functions(typer.main.get_command(app), prefix)
+
+
+def _functions(group: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+    for name, command in group.commands.items():
+        loaded = command.load() if isinstance(command, LazyCommand) else command
+        if isinstance(loaded, TyperGroup):
+            yield from _functions(loaded, f"{prefix} {name}")
+        else:
+            yield f"{prefix} {name}", inspect.unwrap(loaded.callback)
 
 
 def _section(name: str, function: Any) -> str:

@@ -9,8 +9,10 @@ from typing import Any
 
 from joblib import cpu_count
 
+from condrisk._extras import require
+
 # Seconds to wait for a scheduler.
-_PATIENCE = 15.0
+_CONNECT_SECONDS = 15.0
 
 
 @contextmanager
@@ -24,12 +26,9 @@ def connect(scheduler: str | None, *, workers: int | None = None) -> Iterator[An
     workers : int or None
         How many processes of one thread such a cluster has. None: one for each core.
     """
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError:
-        raise ImportError(
-            "Dask is not installed; it comes with an extra: pip install 'condrisk[dask]'."
-        ) from None
+    require("A cluster", "distributed", extra="dask")
+    from distributed import Client, LocalCluster
+
     with ExitStack() as stack:
         address: Any = scheduler
         if scheduler is None:
@@ -41,7 +40,7 @@ def connect(scheduler: str | None, *, workers: int | None = None) -> Iterator[An
                 )
             )
         try:
-            client = Client(address, set_as_default=False, timeout=_PATIENCE)
+            client = Client(address, set_as_default=False, timeout=_CONNECT_SECONDS)
         except (OSError, ValueError, TypeError) as error:
             raise ValueError(
                 f"scheduler must be the address of a Dask scheduler that can be reached, such as "

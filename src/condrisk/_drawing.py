@@ -7,6 +7,8 @@ from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
+from condrisk._extras import require
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -20,12 +22,9 @@ GREY = "#808080"
 
 def import_pyplot() -> Any:
     """Return `matplotlib.pyplot`, or say how to get it."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            'Drawing needs matplotlib, which is not installed: pip install "condrisk[plots]".'
-        ) from error
+    require("Drawing", "matplotlib.pyplot", extra="plots")
+    import matplotlib.pyplot as plt
+
     return plt
 
 

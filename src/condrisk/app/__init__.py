@@ -1,1 +1,10 @@
-"""Conditional risk in operation: tables, model files, scoring, reports, the service, monitoring."""
+"""What runs around a model: tables, model files, scoring, pages, a service, commands."""
+
+from condrisk._extras import require
+
+require(
+    "The command line",
+    *("typer", "rich", "polars", "pyarrow", "skops", "matplotlib"),
+    *("fastapi", "uvicorn", "prometheus_client"),
+    extra="app",
+)

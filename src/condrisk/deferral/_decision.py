@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from condrisk._extras import require
+
 
 @dataclass(frozen=True)
 class Decision:
@@ -50,6 +52,7 @@ class Decision:
             import pandas as pd
 
             return pd.DataFrame(columns, index=self._rows.index)
+        require("to_frame, of rows that are not in pandas,", "polars", extra="app")
         import polars as pl
 
         return pl.DataFrame(columns)

@@ -96,14 +96,6 @@ def test_a_reference_is_a_table_too(place, tmp_path):
     assert json.loads(result.stdout)["chunks"][0]["outside"] < 0.05
 
 
-def test_without_matplotlib_there_is_no_picture_but_all_else(place, tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
-    result = run(place / "model.skops", place / "quiet.csv", "-o", tmp_path)
-    assert result.exit_code == 0, result.output
-    assert "condrisk[plots]" in result.output
-    assert [path.name for path in tmp_path.iterdir()] == ["monitoring.json"]
-
-
 @pytest.mark.parametrize(
     ("model", "table", "options", "message"),
     [

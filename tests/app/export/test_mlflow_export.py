@@ -81,9 +81,3 @@ def test_a_folder_that_is_there_is_left_alone(model, tmp_path):
     with pytest.raises(ExportError, match="is there already"):
         save_mlflow(model, tmp_path)
     assert (tmp_path / "precious").read_text() == "1"
-
-
-def test_without_mlflow_the_extra_is_named(model, tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "mlflow.pyfunc", None)
-    with pytest.raises(ExportError, match=r"condrisk\[mlflow\]"):
-        save_mlflow(model, tmp_path / "model")

@@ -9,6 +9,7 @@ import pytest
 from hostile_models import CASES, pack, unpack
 from sklearn.ensemble import RandomForestRegressor
 
+from condrisk.app import _paths
 from condrisk.app.models import (
     ModelFileError,
     _archive,
@@ -81,7 +82,7 @@ def test_a_file_with_too_many_members_is_refused(sound, tmp_path, monkeypatch):
 def test_a_file_that_is_too_large_is_not_read(sound, tmp_path, monkeypatch):
     path = tmp_path / "model.skops"
     path.write_bytes(sound["linear"])
-    monkeypatch.setattr(_archive, "MOST_FILE_BYTES", 100)
+    monkeypatch.setattr(_paths, "MOST_MODEL_BYTES", 100)
     with pytest.raises(ModelFileError, match="no model has"):
         load_model(path)
 

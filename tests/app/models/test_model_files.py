@@ -11,7 +11,8 @@ from test_fit_table import classes, table
 
 from condrisk.app.models import ModelFileError, fit_table, load_model, read_manifest, save_model
 from condrisk.app.models._allowed import ALLOWED
-from condrisk.risk import _risk_committee, _stack_members
+from condrisk.learners import _stack_members
+from condrisk.risk import _risk_committee
 
 
 @pytest.fixture

@@ -9,13 +9,11 @@ from scipy.stats import binomtest
 
 from condrisk.app.monitor import (
     Reference,
-    chunks_by_rows,
-    chunks_by_time,
     expected_loss,
     loss_alarm,
 )
 from condrisk.app.monitor._alarm import BETS, mixed_evidence, scaled_excess
-from condrisk.app.monitor._chunks import read_times
+from condrisk.app.monitor._chunks import chunks_by_rows, chunks_by_time, read_times
 from condrisk.app.tables import TableError
 
 

@@ -69,7 +69,7 @@ def test_batches_make_no_difference(model):
     whole = monitor_table(model, frame, rows=200).to_dict()
     parts = [frame[start : start + 150] for start in range(0, 700, 150)]
     seen = []
-    assert monitor_table(model, iter(parts), rows=200, tell=seen.append).to_dict() == whole
+    assert monitor_table(model, iter(parts), rows=200, progress=seen.append).to_dict() == whole
     assert seen == [150, 300, 450, 600, 700]
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from condrisk.app.report import _words, render, report_from_arrays
+from condrisk.app import _numbers
+from condrisk.app.report import render, report_from_arrays
 from condrisk.metrics import cost_curve, deferral_loss, deferral_rate
 
 HOSTILE = "</script><script>window.hacked = 1</script>"
@@ -75,8 +76,8 @@ def check_numbers(page, price, loss=LOSS, risk=RISK):
     assert values["oracle"] == pytest.approx(curve.oracle[0], rel=1e-9)
     assert values["accepted"] == np.count_nonzero(risk <= price)
     assert values["asked"] == np.count_nonzero(risk > price)
-    assert shown["loss"][1] == _words.number(deferral_loss(loss, risk, price))
-    assert shown["rate"][1] == _words.percent(deferral_rate(risk, price))
+    assert shown["loss"][1] == _numbers.number(deferral_loss(loss, risk, price))
+    assert shown["rate"][1] == _numbers.percent(deferral_rate(risk, price))
 
 
 def price_of(page):

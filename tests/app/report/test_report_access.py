@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from shown import HOSTILE, LOSS, RISK, START, check_numbers
 
-from condrisk.app.report import _words
+from condrisk.app import _numbers
 from condrisk.metrics import deferral_loss, deferral_rate
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
@@ -231,6 +231,6 @@ def test_without_scripts_the_numbers_of_the_price_are_there(visit):
     page = visit(java_script_enabled=False)
     assert page.locator("noscript p").is_visible()
     rate = page.locator('[data-figure="rate"]').first.inner_text()
-    assert rate == _words.percent(deferral_rate(RISK, START))
+    assert rate == _numbers.percent(deferral_rate(RISK, START))
     loss = page.locator('[data-figure="loss"]').first.inner_text()
-    assert loss == _words.number(deferral_loss(LOSS, RISK, START))
+    assert loss == _numbers.number(deferral_loss(LOSS, RISK, START))

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from shown import LOSS, RISK, START, arrays, check_numbers, figure, price_of
 
-from condrisk.app.report import Panel, _words, render, report_from_arrays
+from condrisk.app import _numbers
+from condrisk.app.report import Panel, render, report_from_arrays
 from condrisk.metrics import (
     cost_curve,
     deferral_loss,
@@ -144,7 +145,7 @@ def test_the_verdict_and_its_limits_are_those_of_the_rows(visit):
     paid = np.where(RISK <= START, LOSS, START)
     margin = 1.959963984540054 * paid.std(ddof=1) / np.sqrt(len(paid))
     said = page.locator("[data-interval=loss]").inner_text()
-    low, high = _words.number(paid.mean() - margin), _words.number(paid.mean() + margin)
+    low, high = _numbers.number(paid.mean() - margin), _numbers.number(paid.mean() + margin)
     assert said == f"95\u00a0% limits: {low} to {high}"
     now = page.evaluate(f"condriskReport.at({START})")
     for key, gain in (("belowAlways", START - paid), ("belowNever", LOSS - paid)):
@@ -152,7 +153,7 @@ def test_the_verdict_and_its_limits_are_those_of_the_rows(visit):
         half = 1.959963984540054 * gain.std(ddof=1) / np.sqrt(len(gain))
         assert now[key]["low"] == pytest.approx(gain.mean() - half)
     verdict = page.locator("#verdict").inner_text()
-    assert f"{_words.number((START - paid).mean())} less than always asking" in verdict
+    assert f"{_numbers.number((START - paid).mean())} less than always asking" in verdict
 
 
 def test_a_page_of_steps_has_exact_numbers_at_its_thresholds(browser, tmp_path):
@@ -186,7 +187,7 @@ def test_numbers_are_written_alike_in_python_and_in_the_page(visit):
         -7.77,
     ]
     shares = [0, 1, 0.5, 0.1234, 0.0004, 0.99996, 0.02]
-    ours = [_words.number(value) for value in values] + [_words.percent(s) for s in shares]
+    ours = [_numbers.number(value) for value in values] + [_numbers.percent(s) for s in shares]
     theirs = page.evaluate(
         "([values, shares]) => [...values.map(condriskReport.format.number),"
         " ...shares.map(condriskReport.format.percent)]",

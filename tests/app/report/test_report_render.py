@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from condrisk.app.report import Panel, _words, render, report_from_arrays, report_from_manifest
+from condrisk.app import _numbers
+from condrisk.app.report import Panel, render, report_from_arrays, report_from_manifest
 
 HOSTILE = [
     "</script><script>alert(1)</script>",
@@ -206,7 +207,7 @@ def test_a_lone_surrogate_does_not_keep_the_page_from_being_written():
 
 
 def test_numbers_are_for_people():
-    assert _words.number(1234.5) == "1,235"
-    assert _words.number(float("nan")) == "–"
-    assert _words.number(-0.0) == "0"
-    assert _words.percent(0.0) == "0\u00a0%"
+    assert _numbers.number(1234.5) == "1,235"
+    assert _numbers.number(float("nan")) == "–"
+    assert _numbers.number(-0.0) == "0"
+    assert _numbers.percent(0.0) == "0\u00a0%"

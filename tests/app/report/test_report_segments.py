@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from condrisk.app._numbers import roundest
 from condrisk.app.report._segments import Condition, Segment, find_segments
-from condrisk.app.report._words import roundest
 
 
 def people(n, seed):

@@ -79,7 +79,7 @@ def test_a_worker_killed_in_the_middle_costs_no_row(cluster, files):
         batch_rows=20,
         engine="dask",
         scheduler=address,
-        tell=kill,
+        progress=kill,
     )
     assert killed
     assert (files / "whole.csv").read_bytes() == (files / "survived.csv").read_bytes()
@@ -101,7 +101,7 @@ def test_a_cluster_is_started_where_none_is_given(files):
 
 
 def test_a_scheduler_that_is_not_there(files, monkeypatch):
-    monkeypatch.setattr(_cluster, "_PATIENCE", 1.0)
+    monkeypatch.setattr(_cluster, "_CONNECT_SECONDS", 1.0)
     for address in ("nowhere", "tcp://127.0.0.1:1"):
         with pytest.raises(ValueError, match="scheduler must be the address"):
             score_file(

@@ -231,7 +231,7 @@ def test_progress_is_told(tmp_path):
             tmp_path / name,
             tmp_path / f"scored-{name}",
             batch_rows=50,
-            tell=lambda rows, share, told=told: told.append((rows, share)),
+            progress=lambda rows, share, told=told: told.append((rows, share)),
         )
         assert [rows for rows, _ in told] == [50, 100, 150, 200, 230]
         assert told[-1][1] == 1.0
@@ -248,7 +248,7 @@ def test_memory_does_not_grow_with_the_rows(tmp_path):
             tmp_path / "rows.parquet",
             tmp_path / f"{copies}.csv",
             batch_rows=1000,
-            tell=lambda *_, seen=seen: seen.append(pa.total_allocated_bytes()),
+            progress=lambda *_, seen=seen: seen.append(pa.total_allocated_bytes()),
         )
         most[copies] = max(seen)
     assert most[150] < 1.5 * most[30]
@@ -290,7 +290,7 @@ def test_an_error_leaves_no_thread_behind(tmp_path):
 
     with pytest.raises(RuntimeError):
         score_file(
-            number_model(), tmp_path / "rows.csv", tmp_path / "s.csv", batch_rows=5, tell=fail
+            number_model(), tmp_path / "rows.csv", tmp_path / "s.csv", batch_rows=5, progress=fail
         )
     assert not [t for t in threading.enumerate() if t.name == "condrisk-reader"]
 

@@ -27,7 +27,7 @@ model, source, output, when = sys.argv[1:]
 if when == "before the receipt":
     Receipt.write = kill
 told = lambda rows, share: kill() if when == str(rows) else None
-score_file(model, source, output, batch_rows=20, tell=told)
+score_file(model, source, output, batch_rows=20, progress=told)
 """
 
 
@@ -55,7 +55,7 @@ def stop_after(n_batches):
 
 def stopped(folder, n_batches=4, **options):
     with pytest.raises(KeyboardInterrupt):
-        score(folder, tell=stop_after(n_batches), **options)
+        score(folder, progress=stop_after(n_batches), **options)
 
 
 @pytest.fixture
@@ -194,7 +194,7 @@ def test_models_that_are_in_memory_resume_too(files):
         return score_file(model, files / "rows.csv", files / "scored.csv", batch_rows=20, **options)
 
     with pytest.raises(KeyboardInterrupt):
-        score_loaded(tell=stop_after(3))
+        score_loaded(progress=stop_after(3))
     assert score_loaded().resumed >= 3
 
 

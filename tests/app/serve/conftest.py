@@ -95,10 +95,10 @@ def models():
 
 
 @contextmanager
-def serving(app, *, patience=10.0):
+def serving(app, *, grace_seconds=10.0):
     """Run an app on a free port of this machine; gives a client and the server."""
     started = threading.Event()
-    server = Server(app, patience=patience, on_start=started.set)
+    server = Server(app, grace_seconds=grace_seconds, on_start=started.set)
     with listen("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from condrisk.app.serve import create_app
-from condrisk.app.serve._answers import kind_of_answer
 from condrisk.app.serve._arrow_rows import ARROW
 from condrisk.app.serve._json_rows import JSON, JsonReader
 from condrisk.app.serve._refusal import RefusedError
+from condrisk.app.serve._responses import response_type
 from condrisk.app.tables import Column, Schema
 from condrisk.risk import LARGEST_RISK
 
@@ -228,7 +228,7 @@ def test_accept_chooses_the_kind_of_the_answer(client, new_rows):
     ],
 )
 def test_the_most_wanted_kind_wins(accept, asked, kind):
-    assert kind_of_answer(accept, asked) == kind
+    assert response_type(accept, asked) == kind
 
 
 def test_the_content_type_must_be_known(client, new_rows):

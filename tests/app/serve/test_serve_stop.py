@@ -160,14 +160,14 @@ def test_who_is_at_the_door_is_let_in(models, new_rows, serve, monkeypatch):
     body = json.dumps({"rows": new_rows[:1]}).encode()
     late = []
     with serve(create_app(models["linear"])) as (client, server):
-        close_the_door = server._close_the_door
+        close_the_lifecycle = server._stop_listening
 
         async def after_a_late_guest(listeners):
             late.append(Connection(client.base_url.port))
             late[0].send(body)
-            await close_the_door(listeners)
+            await close_the_lifecycle(listeners)
 
-        monkeypatch.setattr(server, "_close_the_door", after_a_late_guest)
+        monkeypatch.setattr(server, "_stop_listening", after_a_late_guest)
         server.should_exit = True
         while not late:
             time.sleep(0.01)
@@ -196,7 +196,7 @@ def test_silent_connections_do_not_keep_it_from_stopping(models, serve):
 def test_health_says_that_it_stops(models, serve):
     with serve(create_app(models["linear"])) as (client, server):
         assert client.get("/health").status_code == 200
-        server._door.stopping = True
+        server._lifecycle.stopping = True
         answer = client.get("/health")
         assert answer.status_code == 503
         assert answer.headers["connection"] == "close"

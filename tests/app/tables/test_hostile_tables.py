@@ -17,7 +17,7 @@ def test_each_broken_table_has_its_outcome(case, tmp_path, monkeypatch):
     notes = []
 
     def use():
-        frame = read_table(path, tell=notes.append)
+        frame = read_table(path, note=notes.append)
         model = fit_table(frame, target="y", cost=1.0, predictor="linear", note=notes.append)
         return frame, model
 

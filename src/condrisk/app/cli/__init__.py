@@ -7,26 +7,16 @@ from typing import Annotated
 import typer
 
 import condrisk
-from condrisk.app.cli._export import export
-from condrisk.app.cli._fit import fit
-from condrisk.app.cli._inspect import inspect
-from condrisk.app.cli._monitor import monitor
-from condrisk.app.cli._quickstart import quickstart
-from condrisk.app.cli._report import report
-from condrisk.app.cli._score import score
-from condrisk.app.cli._serve import serve
-from condrisk.paper._cli import reproduce
+from condrisk.app.cli._lazy import LazyGroup
 
 app = typer.Typer(
     name="condrisk",
+    cls=LazyGroup,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_show_locals=False,
     help="Estimate the expected loss of a model at each input, and defer where it is too high.",
 )
-for command in (quickstart, fit, inspect, score, report, serve, monitor, export):
-    app.command()(command)
-app.add_typer(reproduce, name="reproduce")
 
 
 def _show_version(wanted: bool) -> None:
@@ -45,8 +35,3 @@ def options(
     ] = False,
 ) -> None:
     """Estimate the expected loss of a model at each input, and defer where it is too high."""
-
-
-def main() -> None:
-    """Run the command line."""
-    app()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
+
+from condrisk.app._paths import check_inputs
+from condrisk.app.cli._terminal import check_output, print_json, progress, say, user_errors
 
 
 class Kind(StrEnum):
@@ -51,62 +51,43 @@ def export(
 
     For example: condrisk export model.skops -o model.onnx --check new.csv
     """
-    from condrisk.app.export import ExportError
-    from condrisk.app.models import ModelFileError
-    from condrisk.app.tables import TableError
-
     wanted = kind or (Kind.onnx if output.suffix == ".onnx" else Kind.mlflow)
-    console = Console(stderr=True)
-    try:
-        with console.status("exporting"):
+    with user_errors():
+        check_inputs(model, check)
+        if wanted == Kind.onnx:
+            check_output(output)
+        with progress("exporting"):
             found = (
                 _to_onnx(model, output, check) if wanted == Kind.onnx else _mlflow(model, output)
             )
-    except (ExportError, ModelFileError, TableError, OSError) as error:
-        console.print(f"[bold red]Error:[/] {escape(str(error))}", highlight=False)
-        raise typer.Exit(2) from None
     if as_json:
-        typer.echo(json.dumps(found))
+        print_json(found)
     else:
         for line in _lines(found):
-            typer.echo(line)
+            say(line)
 
 
 def _to_onnx(model: Path, output: Path, check: Path | None) -> dict[str, Any]:
+    from condrisk._files import write_whole
     from condrisk.app.export import check_onnx, to_onnx
-    from condrisk.app.export._check import TOLERANCE, random_rows
     from condrisk.app.models import load_model
     from condrisk.app.tables import read_table
 
     loaded = load_model(model)
-    rows = random_rows(loaded.schema) if check is None else read_table(check)
+    rows = None if check is None else read_table(check)
     graph = to_onnx(loaded, check=rows)
     found = check_onnx(graph, loaded, rows)
-    _write(output, graph.SerializeToString())
+    write_whole(output, graph.SerializeToString())
     return {
         "format": "onnx",
         "written": str(output),
         "inputs": [item.name for item in graph.graph.input],
         "outputs": [item.name for item in graph.graph.output],
         "rows_compared": found.rows,
-        "tolerance": TOLERANCE,
-        "largest_difference": found.largest * TOLERANCE,
+        "tolerance": found.tolerance,
+        "largest_difference": found.largest * found.tolerance,
         "too_close_to_call": len(found.close),
     }
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    import os
-    from secrets import token_hex
-
-    draft = path.with_name(f".{path.name}.{token_hex(4)}.tmp")
-    try:
-        with open(draft, "xb") as file:
-            file.write(content)
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _mlflow(model: Path, output: Path) -> dict[str, Any]:

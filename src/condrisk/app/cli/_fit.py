@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
-from condrisk.app.cli._shown import fail, figures_note, figures_table, plain, print_json, progress
+from condrisk.app._paths import check_inputs
+from condrisk.app.cli._terminal import (
+    Task,
+    check_output,
+    figures_note,
+    figures_table,
+    print_json,
+    progress,
+    say,
+    user_errors,
+)
 
 if TYPE_CHECKING:
     from condrisk.app.models import TableModel
-
-
-class Task(StrEnum):
-    """What kind of target it is."""
-
-    regression = "regression"
-    classification = "classification"
 
 
 def fit(
@@ -112,12 +114,14 @@ def fit(
     Example: condrisk fit patients.csv --target outcome --cost 0.1 -o model.skops
     """
     notes: list[str] = []
-    try:
-        with progress(f"reading {table}") as show:
+    with user_errors():
+        check_inputs(None, table)
+        check_output(output)
+        with progress(f"reading {table}") as update:
             model = _fit(
                 table,
                 output,
-                show,
+                update,
                 notes,
                 target=target,
                 task=None if task is None else task.value,
@@ -134,8 +138,6 @@ def fit(
                 refit=refit,
                 random_state=seed,
             )
-    except ValueError as error:  # TableError and ModelFileError among them
-        fail(error)
     if as_json:
         manifest = {k: v for k, v in model.manifest.items() if k != "profile"}
         print_json({"output": str(output), "notes": notes, **manifest})
@@ -143,29 +145,21 @@ def fit(
         _show(table, output, model, notes)
 
 
-def _fit(table: Path, output: Path, show: Any, notes: list[str], **choices: Any) -> TableModel:
+def _fit(table: Path, output: Path, update: Any, notes: list[str], **choices: Any) -> TableModel:
     from condrisk.app.models import fit_table, save_model
-    from condrisk.app.tables import TableError, read_table
+    from condrisk.app.tables import read_table
 
-    if not output.parent.is_dir():
-        raise TableError(f"--output {output} is in a folder that does not exist.")
-    if output.is_dir():
-        raise TableError(f"--output {output} is a folder; it must be the name of a file.")
     if choices["trust"]:
         sys.path.insert(0, os.getcwd())  # where the user's own modules are
-    frame = read_table(table, tell=notes.append)
-    model = fit_table(frame, **choices, tell=show, note=notes.append)
-    show(f"writing {output}")
+    frame = read_table(table, note=notes.append)
+    model = fit_table(frame, **choices, progress=update, note=notes.append)
+    update(f"writing {output}")
     save_model(model, output)
     return model
 
 
 def _show(table: Path, output: Path, model: TableModel, notes: list[str]) -> None:
-    console, manifest = Console(), model.manifest
-
-    def say(text: str, **style: Any) -> None:
-        console.print(plain(text), markup=False, highlight=False, soft_wrap=True, **style)
-
+    manifest = model.manifest
     say(
         f"{table.name}: {manifest['task']} of {manifest['target']} from "
         f"{len(model.schema.columns)} columns, loss {manifest['loss']}",
@@ -175,7 +169,7 @@ def _show(table: Path, output: Path, model: TableModel, notes: list[str]) -> Non
     say(f"  rule: {manifest['rule']}")
     for note in notes:
         say(f"  note: {note}")
-    console.print(figures_table(manifest["evaluation"]))
+    Console().print(figures_table(manifest["evaluation"]))
     say(figures_note(manifest["evaluation"]))
     size = output.stat().st_size / 1024
     say(f"Written to {output} ({size:,.0f} KiB). New rows: condrisk score {output} NEW.csv")

@@ -10,7 +10,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from condrisk.app.cli._shown import fail, figures_note, figures_table, plain, print_json
+from condrisk.app._paths import check_inputs
+from condrisk.app.cli._terminal import (
+    figures_note,
+    figures_table,
+    plain,
+    print_json,
+    say,
+    user_errors,
+)
 
 # In the table of columns, categories are cut to this many characters.
 _SHOWN = 60
@@ -32,12 +40,11 @@ def inspect(
 
     Example: condrisk inspect model.skops
     """
-    from condrisk.app.models import ModelFileError, read_manifest
+    with user_errors():
+        check_inputs(model)
+        from condrisk.app.models import read_manifest
 
-    try:
         manifest = read_manifest(model)
-    except ModelFileError as error:
-        fail(error)
     if as_json:
         print_json(manifest)
     else:
@@ -45,11 +52,6 @@ def inspect(
 
 
 def _show(path: Path, manifest: dict[str, Any]) -> None:
-    console = Console()
-
-    def say(text: str, **style: Any) -> None:
-        console.print(plain(text), markup=False, highlight=False, soft_wrap=True, **style)
-
     say(f"{path.name}: {manifest['task']} of {manifest['target']}", style="bold")
     classes = manifest["classes"]
     cost = manifest["cost"]
@@ -65,8 +67,8 @@ def _show(path: Path, manifest: dict[str, Any]) -> None:
     for name, value in lines.items():
         if value is not None:
             say(f"  {name + ':':16} {value}")
-    console.print(_columns(manifest))
-    console.print(figures_table(manifest["evaluation"]))
+    Console().print(_columns(manifest))
+    Console().print(figures_table(manifest["evaluation"]))
     say(figures_note(manifest["evaluation"]))
 
 

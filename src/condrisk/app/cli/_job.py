@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from condrisk import PlugInRisk, RegressionRisk
 from condrisk.app.cli._table import Table
+from condrisk.losses import get_loss
 from condrisk.metrics import aurc, deferral_loss, deferral_rate, risk_error
 
 SEED = 0
@@ -78,6 +79,29 @@ class Result:
             for name, risk in candidates
         ]
 
+    def code(self) -> str:
+        """Return the Python that does the same, with the names and prices of this job."""
+        table, estimate, cost = self.table, self.estimates[-1], self.costs[len(self.costs) // 2]
+        kind = "Classifier" if table.task == "classification" else "Regressor"
+        stratify = ", stratify=y" if table.task == "classification" else ""
+        split = f"test_size={TEST_SHARE}, random_state={SEED}{stratify}"
+        calibration = ', calibration="temperature"' if estimate.name == "PlugInRisk" else ""
+        options = f'loss="{self.loss}"{calibration}, random_state={SEED}'
+        lines = [
+            *table.imports,
+            f"from sklearn.ensemble import HistGradientBoosting{kind}",
+            "from sklearn.model_selection import train_test_split",
+            f"from condrisk import Deferral, {estimate.name}",
+            *table.code,
+            f"split = train_test_split(X, y, {split})",
+            "X_train, X_test, y_train, y_test = split",
+            f"predictor = HistGradientBoosting{kind}(random_state={SEED})",
+            f"risk = {estimate.name}(predictor, {options})",
+            f"model = Deferral(risk, cost={cost}).fit(X_train, y_train)",
+            "print(model.decide(X_test).to_frame(), -model.score(X_test, y_test))",
+        ]
+        return "\n".join(lines) + "\n"
+
     def _train_mean(self) -> float:
         return float(np.nanmean(self.estimates[0].model.oof_loss_))
 
@@ -90,9 +114,10 @@ def predictor_for(task: str) -> Any:
 
 
 def run(
-    table: Table, *, loss: str, costs: list[float] | None, tell: Callable[[str], Any]
+    table: Table, *, loss: str | None, costs: list[float] | None, progress: Callable[[str], Any]
 ) -> Result:
-    """Do the job; `tell` hears what is being done."""
+    """Do the job; `progress` gets a sentence about each step."""
+    loss = get_loss(loss, task=table.task).name
     stratify = table.y if table.task == "classification" else None
     X, X_test, y, y_test = train_test_split(
         table.X, table.y, test_size=TEST_SHARE, random_state=SEED, stratify=stratify
@@ -104,7 +129,7 @@ def run(
         )
     estimates = []
     for name, estimator in estimators.items():
-        tell(f"fitting the predictor and its risk by {name}, five folds")
+        progress(f"fitting the predictor and its risk by {name}, five folds")
         # One thread: on so few rows more of them wait for each other, badly so on a busy machine.
         with threadpool_limits(1):
             model = estimator.set_params(random_state=SEED).fit(X, y)
@@ -120,30 +145,3 @@ def interesting_costs(risk: NDArray[np.float64]) -> list[float]:
     quantiles = np.quantile(risk, [0.1, 0.35, 0.65, 0.9])
     rounded = [float(f"{value:.2g}") for value in quantiles if value > 0]
     return sorted(set(rounded)) or [1.0]
-
-
-def code(result: Result) -> str:
-    """Return the Python that does the same, with the names and prices of this job."""
-    table, estimate = result.table, result.estimates[-1]
-    kind = "Classifier" if table.task == "classification" else "Regressor"
-    stratify = ", stratify=y" if table.task == "classification" else ""
-    calibration = ', calibration="temperature"' if estimate.name == "PlugInRisk" else ""
-    options = f'loss="{result.loss}"{calibration}, random_state={SEED}'
-    lines = [
-        *table.imports,
-        f"from sklearn.ensemble import HistGradientBoosting{kind}",
-        "from sklearn.model_selection import train_test_split",
-        f"from condrisk import Deferral, {estimate.name}",
-        *table.code,
-        f"split = train_test_split(X, y, test_size={TEST_SHARE}, random_state={SEED}{stratify})",
-        "X_train, X_test, y_train, y_test = split",
-        f"predictor = HistGradientBoosting{kind}(random_state={SEED})",
-        f"risk = {estimate.name}(predictor, {options})",
-        f"model = Deferral(risk, cost={_middle(result.costs)}).fit(X_train, y_train)",
-        "print(model.decide(X_test).to_frame(), -model.score(X_test, y_test))",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _middle(costs: list[float]) -> float:
-    return costs[len(costs) // 2]

@@ -11,8 +11,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
+from condrisk.app._paths import check_inputs
+from condrisk.app.cli._terminal import print_json, progress, say, user_errors
+
 if TYPE_CHECKING:
-    from condrisk.app.monitor import ChunkReport, Monitoring
+    from condrisk.app.monitor import Monitoring
 
 MOST_LINES = 60
 
@@ -76,10 +79,8 @@ def monitor(
 
     For example: condrisk monitor model.skops new.csv --every 1w --time day
     """
-    from condrisk.app.models import ModelFileError
-    from condrisk.app.tables import TableError
-
-    try:
+    with user_errors():
+        check_inputs(model, table, reference)
         found = _monitor(
             model,
             table,
@@ -92,11 +93,8 @@ def monitor(
             tolerance=tolerance,
         )
         written = _write(found, output)
-    except (TableError, ModelFileError, OSError, ValueError) as error:
-        Console(stderr=True).print(f"[bold red]Error:[/] {escape(str(error))}", highlight=False)
-        raise typer.Exit(2) from None
     if as_json:
-        typer.echo(json.dumps(found.to_dict() | {"written": [str(path) for path in written]}))
+        print_json(found.to_dict() | {"written": [str(path) for path in written]})
     else:
         _show(found, written)
     if fail_on_alarm and found.alarm is not None:
@@ -104,43 +102,39 @@ def monitor(
 
 
 def _monitor(model: Path, table: Path, reference: Path | None, **options: Any) -> Monitoring:
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
     from condrisk.app.models import load_model
     from condrisk.app.monitor import monitor_table
     from condrisk.app.tables import iter_batches, read_table
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        step = progress.add_task("reading the model", total=None)
+    with progress("reading the model") as update:
         loaded = load_model(model)
         known = None if reference is None else read_table(reference)
-
-        def tell(n: int) -> None:
-            progress.update(step, description=f"{n:,} rows")
-
-        return monitor_table(loaded, iter_batches(table), reference=known, tell=tell, **options)
+        return monitor_table(
+            loaded,
+            iter_batches(table),
+            reference=known,
+            progress=lambda n: update(f"{n:,} rows"),
+            **options,
+        )
 
 
 def _write(found: Monitoring, folder: Path) -> list[Path]:
-    """Write the figures as JSON, and as a picture where matplotlib is there."""
+    """Write the figures as JSON, and as a picture."""
+    import matplotlib as mpl
+
     from condrisk._drawing import save_figure
     from condrisk._files import write_whole
 
     folder.mkdir(parents=True, exist_ok=True)
-    written = [folder / "monitoring.json"]
+    written = [folder / "monitoring.json", folder / "monitoring.png"]
     write_whole(written[0], json.dumps(found.to_dict(), indent=1) + "\n")
-    try:
-        import matplotlib
-    except ImportError:
-        return written
-    with matplotlib.rc_context({"backend": "agg", "savefig.dpi": 150}):
+    with mpl.rc_context({"backend": "agg", "savefig.dpi": 150}):
         import matplotlib.pyplot as plt
 
         figure: Any = found.plot().figure
-        save_figure(figure, folder / "monitoring.png")
+        save_figure(figure, written[1])
         plt.close(figure)
-    return [*written, folder / "monitoring.png"]
+    return written
 
 
 def _show(found: Monitoring, written: list[Path]) -> None:
@@ -162,10 +156,7 @@ def _show(found: Monitoring, written: list[Path]) -> None:
     for note in found.notes:
         console.print(escape(note), highlight=False)
     console.print(_verdict(found), highlight=False)
-    names = ", ".join(path.name for path in written)
-    console.print(f"Written to {written[0].parent}/: {names}", highlight=False, soft_wrap=True)
-    if len(written) < 2:
-        console.print("No figure: it needs matplotlib, as in pip install 'condrisk\\[plots]'.")
+    say(f"Written to {written[0].parent}/: {', '.join(path.name for path in written)}")
 
 
 def _verdict(found: Monitoring) -> str:
@@ -191,7 +182,7 @@ def _table(found: Monitoring) -> RichTable:
     return lines
 
 
-def _cells(chunk: ChunkReport) -> list[str]:
+def _cells(chunk: Any) -> list[str]:
     expected, labelled = chunk.expected, chunk.labelled > 0
     marks = []
     if chunk.alarm:

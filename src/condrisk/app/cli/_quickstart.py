@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 import json
-import os
-from enum import StrEnum
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.syntax import Syntax
 from rich.table import Table as RichTable
 
 import condrisk
-from condrisk.app.cli import _job
-from condrisk.app.cli._table import Table, TableError, embedded_table, read_table
-from condrisk.datasets import UCI_NAMES
-from condrisk.losses import LOSSES, get_loss
+from condrisk.app.cli._terminal import Task, progress, say, user_errors
+
+if TYPE_CHECKING:
+    from condrisk.app.cli._job import Result
+    from condrisk.app.cli._table import Table
 
 _FIGURES = ("risk_coverage", "risk_calibration", "cost_curve", "risk_profile")
-
-
-class Task(StrEnum):
-    """What kind of target it is."""
-
-    regression = "regression"
-    classification = "classification"
+# Written out: the packages that know them take longer to import than the help to read.
+_SETS = "airfoil, concrete, energy, forest, housing, parkinsons, solar, wine"
+_LOSSES = "squared_error, absolute_error, zero_one, log_loss, brier"
 
 
 def quickstart(
@@ -43,13 +35,11 @@ def quickstart(
     task: Annotated[
         Task | None, typer.Option(help="The kind of target; told from the column unless given.")
     ] = None,
-    dataset: Annotated[
-        str, typer.Option(help=f"An embedded set: {', '.join(UCI_NAMES)}.")
-    ] = "energy",
+    dataset: Annotated[str, typer.Option(help=f"An embedded set: {_SETS}.")] = "energy",
     loss: Annotated[
         str | None,
         typer.Option(
-            help=f"What an error costs: {', '.join(LOSSES)}. "
+            help=f"What an error costs: {_LOSSES}. "
             "By default squared_error, or zero_one for classes."
         ),
     ] = None,
@@ -68,53 +58,43 @@ def quickstart(
 
     On your own table: condrisk quickstart --data patients.csv --target outcome --cost 0.1
     """
-    console = Console()
-    try:
-        table = _table(data, target, task, dataset)
-        loss = get_loss(loss, task=table.task).name
+    with user_errors():
+        if data is not None and not data.is_file():
+            raise ValueError(f"--data {data} does not exist.")
+        if data is not None and target is None:
+            raise ValueError("--data needs --target, the column to predict.")
         if any(price < 0 for price in cost or []):
-            raise TableError("--cost is a price and must not be negative.")
-    except ValueError as error:
-        Console(stderr=True).print(f"[bold red]Error:[/] {escape(str(error))}", highlight=False)
-        raise typer.Exit(2) from None
-    with _progress(console) as progress:
-        step = progress.add_task("", total=None)
-        result = _job.run(
-            table,
-            loss=loss,
-            costs=sorted(cost) if cost else None,
-            tell=lambda what: progress.update(step, description=what),
-        )
-        progress.update(step, description="drawing figures")
-        written = _write(result, output)
-    _show(console, result, written)
+            raise ValueError("--cost is a price and must not be negative.")
+        table = _table(data, target, None if task is None else task.value, dataset)
+        with progress("starting") as update:
+            from condrisk.app.cli import _job
+
+            result = _job.run(
+                table, loss=loss, costs=sorted(cost) if cost else None, progress=update
+            )
+            update("drawing figures")
+            written = _write(result, output)
+    _show(result, written)
 
 
-def _table(data: Path | None, target: str | None, task: Task | None, dataset: str) -> Table:
-    wanted: Any = None if task is None else task.value
-    if data is None:
-        return embedded_table(dataset, target, wanted)
-    if target is None:
-        raise TableError("--data needs --target, the column to predict.")
-    return read_table(data, target, wanted)
+def _table(data: Path | None, target: str | None, task: Any, dataset: str) -> Table:
+    from condrisk.app.cli._table import embedded_table, read_table
 
-
-def _progress(console: Console) -> Progress:
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-    )
+    if data is None or target is None:
+        return embedded_table(dataset, target, task)
+    return read_table(data, target, task)
 
 
 # -- files --------------------------------------------------------------------------------------
 
 
-def _write(result: _job.Result, folder: Path) -> list[Path]:
+def _write(result: Result, folder: Path) -> list[Path]:
     """Write results, code and figures, each whole or not at all."""
+    import matplotlib as mpl
+
+    from condrisk._files import write_whole
+    from condrisk.app.cli._figures import draw
+
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.png"):
         if old.stem in _FIGURES:  # of an earlier run, perhaps of another table
@@ -129,41 +109,20 @@ def _write(result: _job.Result, folder: Path) -> list[Path]:
         "deferral": result.deferral_rows(),
         "risk": result.error_rows(),
     }
-    written = [
-        _write_text(folder / "results.json", json.dumps(record, indent=2) + "\n"),
-        _write_text(folder / "quickstart.py", _job.code(result)),
-    ]
-    return written + _draw(result, folder)
-
-
-def _write_text(path: Path, text: str) -> Path:
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
-    return path
-
-
-def _draw(result: _job.Result, folder: Path) -> list[Path]:
-    """Draw the figures, or none where matplotlib is missing."""
-    try:
-        import matplotlib as mpl
-    except ImportError:
-        return []
-    from condrisk.app.cli._figures import draw
-
+    write_whole(folder / "results.json", json.dumps(record, indent=2) + "\n")
+    write_whole(folder / "quickstart.py", result.code())
     with mpl.rc_context(), mpl.rc_context({"backend": "Agg"}):
-        return draw(result, folder)
+        return [folder / "results.json", folder / "quickstart.py", *draw(result, folder)]
 
 
 # -- the terminal ---------------------------------------------------------------------------------
 
 
-def _show(console: Console, result: _job.Result, written: list[Path]) -> None:
-    # Names of files and columns are the user's: none of them is markup.
-    say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
-    table = result.table
+def _show(result: Result, written: list[Path]) -> None:
+    console, table = Console(), result.table
+    console.print()
     say(
-        f"\n{table.name}: {table.task} of {table.target}, "
+        f"{table.name}: {table.task} of {table.target}, "
         f"{result.n_train} rows to fit on, {len(result.y_test)} to test on, "
         f"{table.X.shape[1]} features, loss {result.loss}",
         style="bold",
@@ -180,14 +139,11 @@ def _show(console: Console, result: _job.Result, written: list[Path]) -> None:
         highlight=False,
     )
     console.print("\n[bold]The same in Python[/]")
-    console.print(Syntax(_job.code(result), "python", background_color="default", word_wrap=True))
-    names = ", ".join(path.name for path in written)
-    say(f"Written to {written[0].parent}/: {names}")
-    if not any(path.suffix == ".png" for path in written):
-        say("No figures: they need matplotlib, as in pip install 'condrisk[plots]'.")
+    console.print(Syntax(result.code(), "python", background_color="default", word_wrap=True))
+    say(f"Written to {written[0].parent}/: {', '.join(path.name for path in written)}")
 
 
-def _deferral_table(result: _job.Result) -> RichTable:
+def _deferral_table(result: Result) -> RichTable:
     table = RichTable(title="Mean deferral loss on the test rows", title_justify="left")
     for name in ("price", "always ask", "never ask"):
         table.add_column(name, justify="right")
@@ -204,7 +160,7 @@ def _deferral_table(result: _job.Result) -> RichTable:
     return table
 
 
-def _error_table(result: _job.Result) -> RichTable:
+def _error_table(result: Result) -> RichTable:
     table = RichTable(title="Estimated risk against realised loss", title_justify="left")
     for name in ("estimate", "mean", "L¹ error", "L² error", "AURC"):
         table.add_column(name, justify="left" if name == "estimate" else "right")

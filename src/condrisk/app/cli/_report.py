@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from secrets import token_hex
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
-from condrisk.app.cli._shown import fail, plain, print_json, progress
+from condrisk.app._numbers import count, number, percent
+from condrisk.app._paths import check_inputs
+from condrisk.app.cli._terminal import check_output, print_json, progress, say, user_errors
 
 if TYPE_CHECKING:
     from condrisk.app.report import Report
@@ -53,29 +52,23 @@ def report(
 
     Example: condrisk report model.skops holdout.csv -o report.html
     """
-    try:
-        _check(output, price)
-        with progress("reading the model") as tell:
-            made = _make(model, table, price, title, rows, tell)
-            tell("writing the page")
+    with user_errors():
+        _check(model, table, output, price)
+        with progress("reading the model") as update:
+            made = _make(model, table, price, title, rows, update)
+            update("writing the page")
             _write(made, output)
-    except ValueError as error:
-        fail(error)
     if as_json:
         print_json(_figures(made, output))
     else:
         _show(made, output)
 
 
-def _check(output: Path, price: float | None) -> None:
+def _check(model: Path, table: Path | None, output: Path, price: float | None) -> None:
     if price is not None and not 0 <= price < math.inf:
         raise ValueError(f"--price is a price and must be a number of at least 0, got {price}.")
-    if output.is_dir():
-        raise ValueError(f"--output {output} is a folder; it must be the name of a page.")
-    if not output.parent.is_dir():
-        raise ValueError(f"--output {output} is in a folder that does not exist.")
-    if not os.access(output.parent, os.W_OK):
-        raise ValueError(f"--output {output} is in a folder that cannot be written to.")
+    check_output(output)
+    check_inputs(model, table)
 
 
 def _make(
@@ -84,7 +77,7 @@ def _make(
     price: float | None,
     title: str | None,
     rows: int,
-    tell: Callable[[str], None],
+    update: Callable[[str], None],
 ) -> Report:
     from condrisk.app.models import load_model, read_manifest
     from condrisk.app.report import build_report, report_from_manifest
@@ -96,21 +89,16 @@ def _make(
     from condrisk.app.tables import read_table
 
     model = load_model(path)
-    tell("reading the table")
+    update("reading the table")
     frame = read_table(table)
-    return build_report(model, frame, price=price, title=title, top=rows, tell=tell)
+    return build_report(model, frame, price=price, title=title, top=rows, progress=update)
 
 
 def _write(made: Report, output: Path) -> None:
-    """Write the page whole or not at all."""
+    from condrisk._files import write_whole
     from condrisk.app.report import render
 
-    draft = output.with_name(f".{output.name}.{token_hex(4)}.tmp")
-    try:
-        draft.write_bytes(render(made).encode())
-        os.replace(draft, output)
-    finally:
-        draft.unlink(missing_ok=True)
+    write_whole(output, render(made))
 
 
 def _figures(made: Report, output: Path) -> dict[str, Any]:
@@ -154,8 +142,6 @@ def _segment(segment: Any) -> dict[str, Any]:
 
 
 def _show(made: Report, output: Path) -> None:
-    from condrisk.app.report._words import count, number, percent
-
     now = made.at(made.price)
     cheap = f"below {number(made.lowest)}" if made.lowest > 0 else "only where it is free"
     lines = [
@@ -168,5 +154,5 @@ def _show(made: Report, output: Path) -> None:
         f"Written to {output}",
     ]
     # A terminal needs no space that does not break.
-    text = "\n".join(plain(line.replace("\u00a0", " ")) for line in lines)
-    Console().print(text, markup=False, highlight=False, soft_wrap=True)
+    for line in lines:
+        say(line.replace("\u00a0", " "))

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+
+from condrisk.app._paths import check_inputs
+from condrisk.app.cli._terminal import print_json, say, user_errors
 
 if TYPE_CHECKING:
     from condrisk.app.scoring import ScoreSummary
-    from condrisk.app.scoring._file import Tell
 
 
 class Engine(StrEnum):
@@ -114,40 +105,47 @@ def score(
 
     Example: condrisk score model.skops new.parquet -o scored.parquet
     """
-    from condrisk.app.scoring import score_file
-
-    errors = Console(stderr=True)
     try:
-        with _progress(errors) as tell:
-            summary = score_file(
-                model,
-                table,
-                output,
-                cost=cost,
-                prefix=prefix,
-                overwrite=overwrite,
-                batch_rows=batch_rows,
-                threads=threads,
-                engine=engine.value,
-                scheduler=scheduler,
-                workers=workers,
-                tell=tell,
-            )
-    except (ValueError, ImportError, OSError) as error:
-        errors.print(f"[bold red]Error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
-        raise typer.Exit(1 if isinstance(error, OSError) else 2) from None
+        with user_errors():
+            check_inputs(model, table)
+            from condrisk.app.scoring import score_file
+
+            with _progress() as update:
+                summary = score_file(
+                    model,
+                    table,
+                    output,
+                    cost=cost,
+                    prefix=prefix,
+                    overwrite=overwrite,
+                    batch_rows=batch_rows,
+                    threads=threads,
+                    engine=engine.value,
+                    scheduler=scheduler,
+                    workers=workers,
+                    progress=update,
+                )
     except KeyboardInterrupt:
-        errors.print("Stopped. The same command goes on from here.")
+        say("Stopped. The same command goes on from here.", stderr=True)
         raise typer.Exit(130) from None
     if as_json:
-        typer.echo(json.dumps(summary.to_dict()))
+        print_json(summary.to_dict())
     else:
         _show(summary)
 
 
 @contextmanager
-def _progress(console: Console) -> Iterator[Tell]:
+def _progress() -> Iterator[Callable[[int, float], None]]:
     """Show how far it is, on the terminal for errors, and leave nothing there."""
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -156,18 +154,16 @@ def _progress(console: Console) -> Iterator[Tell]:
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True) as progress:
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task("reading", total=1.0)
 
-        def tell(rows: int, share: float) -> None:
+        def update(rows: int, share: float) -> None:
             progress.update(bar, completed=share, description=f"{rows:,} rows")
 
-        yield tell
+        yield update
 
 
 def _show(summary: ScoreSummary) -> None:
-    # Names of files and columns are the user's: none of them is markup.
-    say = partial(Console().print, markup=False, highlight=False, soft_wrap=True)
     if summary.finished_before:
         say(f"{summary.output} is finished already; --overwrite scores it again.")
     say(f"{summary.scored:,} rows scored: {summary.output}")

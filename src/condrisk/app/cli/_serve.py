@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ipaddress
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
-from condrisk.app.cli._shown import fail, plain, print_json, progress
+from condrisk.app._paths import check_inputs
+from condrisk.app.cli._terminal import print_json, progress, say, user_errors
 
 if TYPE_CHECKING:
     import socket
@@ -81,17 +82,12 @@ def serve(
 
     Example: condrisk serve model.skops --port 8000
     """
-    try:
-        from condrisk.app.serve import run
-    except ModuleNotFoundError as error:
-        message = (
-            f"condrisk serve needs {error.name}, which comes with: pip install 'condrisk[serve]'"
-        )
-        Console(stderr=True).print(message, markup=False, highlight=False, soft_wrap=True)
-        raise typer.Exit(1) from None
-    try:
+    with user_errors():
+        check_inputs(model)
         token = _token(token_file)
         html = None if report is None else _page(report)
+        from condrisk.app.serve import run
+
         with _listen(host, port) as listener:
             local = _is_loopback(listener)
             app = _app(
@@ -106,23 +102,21 @@ def serve(
             )
             if token is None and not local:
                 _warn(host)
-            url = _url(listener)
-            run(app, listener, patience=timeout, on_start=lambda: _tell(model, url, token, as_json))
-    except ValueError as error:
-        fail(error)
+            announce = partial(_announce, model, _url(listener), token, as_json)
+            run(app, listener, grace_seconds=timeout, on_start=announce)
 
 
 def _app(path: Path, **options: Any) -> FastAPI:
     from condrisk.app.models import load_model
     from condrisk.app.serve import create_app
 
-    with progress("reading the model") as tell:
+    with progress("reading the model") as update:
         model = load_model(path)
-        tell("making the page")
+        update("making the page")
         return create_app(model, **options)
 
 
-# -- what was asked for -------------------------------------------------------------------------
+# -- options -------------------------------------------------------------------------
 
 
 def _token(path: Path | None) -> str | None:
@@ -185,26 +179,21 @@ def _url(listener: socket.socket) -> str:
 
 
 def _warn(host: str) -> None:
-    Console(stderr=True).print(
+    say(
         f"Warning: {host} can be reached from other machines and nobody needs a token: who reaches "
         f"the port can use the model and read its report. Set {TOKEN_VARIABLE} or --token-file.",
+        stderr=True,
         style="yellow",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
     )
 
 
-def _tell(model: Path, url: str, token: str | None, as_json: bool) -> None:
+def _announce(model: Path, url: str, token: str | None, as_json: bool) -> None:
     """Say that requests are answered; a script that waits for it reads one line."""
     if as_json:
         print_json({"url": url, "model": str(model), "token": token is not None})
         return
-    lines = [
-        f"{plain(model)} is served at {url}: open it to try a row, or",
-        f"  curl {url}/decide -H 'Content-Type: application/json' -d '{{\"rows\": [{{…}}]}}'",
-    ]
+    say(f"{model} is served at {url}: open it to try a row, or")
+    say(f"  curl {url}/decide -H 'Content-Type: application/json' -d '{{\"rows\": [{{…}}]}}'")
     if token is not None:
-        lines.append("with the token: -H 'Authorization: Bearer …', in a browser as the password.")
-    lines.append("Ctrl-C stops it.")
-    Console().print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
+        say("with the token: -H 'Authorization: Bearer …', in a browser as the password.")
+    say("Ctrl-C stops it.")

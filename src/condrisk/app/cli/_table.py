@@ -89,8 +89,6 @@ def read_table(path: Path, target: str, task: Task | None) -> Table:
 def _read(path: Path) -> pl.DataFrame:
     try:
         return pl.read_csv(path, infer_schema_length=None, null_values=["", "NA", "NaN", "null"])
-    except FileNotFoundError:
-        raise TableError(f"--data {path} does not exist.") from None
     except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise TableError(f"--data {path} could not be read as CSV: {reason}") from None

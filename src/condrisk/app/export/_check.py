@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from condrisk._extras import require
 from condrisk.app.export._errors import ExportError
 from condrisk.app.models import TableModel
 from condrisk.app.tables import Column, Schema
@@ -28,6 +29,8 @@ class OnnxCheck:
     ----------
     rows : int
         How many rows were compared.
+    tolerance : float
+        Numbers a and b are the same if they differ by at most tolerance·max(1, |b|).
     largest : float
         The largest difference of a risk or a numeric prediction, in units of the tolerance: at
         most one where nothing is wrong.
@@ -40,13 +43,18 @@ class OnnxCheck:
     """
 
     rows: int
+    tolerance: float
     largest: float
     wrong: tuple[int, ...]
     close: tuple[int, ...]
 
 
 def check_onnx(
-    graph: Any, model: TableModel, frame: pl.DataFrame, *, tolerance: float = TOLERANCE
+    graph: Any,
+    model: TableModel,
+    frame: pl.DataFrame | None = None,
+    *,
+    tolerance: float = TOLERANCE,
 ) -> OnnxCheck:
     """Compare a graph with the model it was made of, row by row.
 
@@ -56,8 +64,9 @@ def check_onnx(
         As `to_onnx` gives it.
     model : TableModel
         The model.
-    frame : polars.DataFrame
-        Rows; those that the model cannot use are left out.
+    frame : polars.DataFrame, optional
+        Rows; those that the model cannot use are left out. 2,000 random rows, drawn within and a
+        little beyond the range of each column, if not given.
     tolerance : float, default=1e-9
         Numbers a and b are the same if they differ by at most tolerance·max(1, |b|).
 
@@ -66,25 +75,27 @@ def check_onnx(
     OnnxCheck
         Which rows differ, and which are too close to call.
     """
+    frame = random_rows(model.schema) if frame is None else frame
     good = model.schema.check(frame).good
     if not good.height:
         raise ExportError("there is no row to compare the graph with Python on.")
-    said = run_onnx(graph, good, model.schema)
+    outputs = run_onnx(graph, good, model.schema)
     decision = model.decide(good)
-    largest, wrong = _difference(said["risk"], decision.risk, tolerance)
+    largest, wrong = _difference(outputs["risk"], decision.risk, tolerance)
     threshold = _threshold(model)
     close = np.abs(decision.risk - threshold) <= tolerance * max(1.0, abs(threshold))
-    wrong |= (said["defer"] != decision.deferred) & ~close
+    wrong |= (outputs["defer"] != decision.deferred) & ~close
     if model.task == "regression":
-        more, differs = _difference(said["prediction"], decision.prediction, tolerance)
+        more, differs = _difference(outputs["prediction"], decision.prediction, tolerance)
         largest, wrong = max(largest, more), wrong | differs
     else:
         tied = _tied(model, good, tolerance)
-        same = said["prediction"].astype(str) == np.asarray(decision.prediction).astype(str)
+        same = outputs["prediction"].astype(str) == np.asarray(decision.prediction).astype(str)
         wrong |= ~same & ~tied
         close |= tied
     return OnnxCheck(
         good.height,
+        tolerance,
         largest,
         tuple(np.flatnonzero(wrong).tolist()),
         tuple(np.flatnonzero(close).tolist()),
@@ -113,12 +124,9 @@ def _tied(model: TableModel, good: pl.DataFrame, tolerance: float) -> NDArray[np
 
 def run_onnx(graph: Any, good: pl.DataFrame, schema: Schema) -> dict[str, NDArray[Any]]:
     """Return what a graph says of checked rows."""
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise ExportError(
-            'ONNX needs packages that are not installed: pip install "condrisk[onnx]".'
-        ) from error
+    require("ONNX", "onnxruntime", extra="onnx")
+    import onnxruntime
+
     content = graph if isinstance(graph, bytes) else graph.SerializeToString()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1

@@ -7,27 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from condrisk.app.export._errors import ExportError
+from condrisk._extras import require
 
 OPSET, ML_OPSET, IR_VERSION = 18, 5, 10
-
-
-def import_onnx() -> Any:
-    """Return the package onnx, or say how to get it."""
-    try:
-        import onnx
-    except ImportError as error:
-        raise ExportError(
-            'ONNX needs packages that are not installed: pip install "condrisk[onnx]".'
-        ) from error
-    return onnx
 
 
 class Graph:
     """Nodes and constants, under names that do not clash. All numbers are float64."""
 
     def __init__(self) -> None:
-        self.onnx = import_onnx()
+        require("ONNX", "onnx", extra="onnx")
+        import onnx
+
+        self.onnx = onnx
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self._count = 0

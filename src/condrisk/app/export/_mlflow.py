@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from condrisk._extras import require
 from condrisk.app.export._errors import ExportError
 from condrisk.app.models import TableModel, save_model
 from condrisk.app.tables import Column
@@ -39,7 +40,7 @@ def save_mlflow(model: TableModel, path: str | os.PathLike[str]) -> Path:
     Raises
     ------
     ExportError
-        Where the folder is there already, or MLflow is not installed.
+        Where the folder is there already.
 
     Examples
     --------
@@ -48,10 +49,8 @@ def save_mlflow(model: TableModel, path: str | os.PathLike[str]) -> Path:
     """
     path = Path(path)
     mlflow = import_mlflow()
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ExportError("MLflow needs pandas for its frames: pip install pandas.") from error
+    import pandas as pd
+
     if path.exists():
         raise ExportError(f"{path} is there already; name a folder that is not.")
     from tempfile import TemporaryDirectory
@@ -73,14 +72,10 @@ def save_mlflow(model: TableModel, path: str | os.PathLike[str]) -> Path:
 
 def import_mlflow() -> Any:
     """Return the package mlflow, or say how to get it."""
-    try:
-        with warnings.catch_warnings():  # it warns of its own annotations
-            warnings.simplefilter("ignore")
-            import mlflow.pyfunc
-    except ImportError as error:
-        raise ExportError(
-            'MLflow is not installed: pip install "condrisk[mlflow]" pandas.'
-        ) from error
+    require("MLflow", "mlflow", "pandas", extra="mlflow")
+    with warnings.catch_warnings():  # it warns of its own annotations
+        warnings.simplefilter("ignore")
+        import mlflow.pyfunc
     return mlflow
 
 
@@ -108,7 +103,7 @@ def signature(model: TableModel) -> Any:
         "date": DataType.datetime,
     }
     inputs: list[Any] = [
-        ColSpec(kinds[column.kind], column.name, required=column.required or not _may_lack(column))
+        ColSpec(kinds[column.kind], column.name, required=column.required or not _has_gaps(column))
         for column in model.schema.columns
     ]
     outputs: list[Any] = [
@@ -119,7 +114,7 @@ def signature(model: TableModel) -> Any:
     return ModelSignature(MlflowSchema(inputs), MlflowSchema(outputs))
 
 
-def _may_lack(column: Column) -> bool:
+def _has_gaps(column: Column) -> bool:
     return column.missing > 0
 
 
@@ -137,7 +132,7 @@ def _answer(model: TableModel, types: Any) -> Any:
 def _requirements() -> list[str]:
     import condrisk
 
-    return [f"condrisk=={condrisk.__version__}", "pandas"]
+    return [f"condrisk[app]=={condrisk.__version__}", "pandas"]
 
 
 def _metadata(model: TableModel) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from condrisk.app.export._check import check_onnx
 from condrisk.app.export._errors import ExportError
 from condrisk.app.export._graph import IR_VERSION, ML_OPSET, OPSET, Graph
 from condrisk.app.export._parts import add_classifier, add_regressor
@@ -60,9 +61,7 @@ def to_onnx(model: TableModel, *, check: pl.DataFrame | None = None) -> Any:
     ['prediction', 'risk', 'defer']
     """
     made = build(model)
-    from condrisk.app.export._check import check_onnx, random_rows
-
-    found = check_onnx(made, model, random_rows(model.schema) if check is None else check)
+    found = check_onnx(made, model, check)
     if found.wrong:
         raise ExportError(
             f"the graph differs from Python in {len(found.wrong):,} of {found.rows:,} rows, first "

@@ -29,16 +29,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from condrisk._extras import require
 from condrisk.app.export._errors import ExportError
 from condrisk.app.export._graph import Graph
 from condrisk.app.export._trees import averaged, boosted
 
-_FORESTS = (
-    RandomForestRegressor,
-    ExtraTreesRegressor,
-    RandomForestClassifier,
-    ExtraTreesClassifier,
-)
 _TREES = (DecisionTreeRegressor, DecisionTreeClassifier)
 _LINEAR = (LinearRegression, Ridge, Lasso, ElasticNet)
 _LOG_LINEAR = (PoissonRegressor, GammaRegressor)
@@ -118,7 +113,7 @@ def add_transformer(graph: Graph, step: Any, X: str) -> str:
         SimpleImputer: _impute,
         StandardScaler: _scale,
         OneHotEncoder: _one_hot,
-        ColumnTransformer: _side_by_side,
+        ColumnTransformer: _column_transformer,
     }
     if type(step) not in adders:
         raise ExportError(f"{type(step).__name__} before a model has no form in ONNX here.")
@@ -166,7 +161,7 @@ def _one_hot(graph: Graph, step: Any, X: str) -> str:
     return graph.join(parts)
 
 
-def _side_by_side(graph: Graph, step: Any, X: str) -> str:
+def _column_transformer(graph: Graph, step: Any, X: str) -> str:
     parts = []
     for name, part, where in step.transformers_:
         if isinstance(part, str) and part == "drop":
@@ -186,15 +181,10 @@ def _side_by_side(graph: Graph, step: Any, X: str) -> str:
 def _by_skl2onnx(graph: Graph, model: Any, X: str, *, classes: bool) -> str:
     """Add what skl2onnx makes of a model; return its answers or probabilities."""
     kind = type(model).__name__
-    try:
-        from skl2onnx import to_onnx
-        from skl2onnx.common.data_types import (
-            DoubleTensorType,
-        )
-    except ImportError as error:
-        raise ExportError(
-            'ONNX needs packages that are not installed: pip install "condrisk[onnx]".'
-        ) from error
+    require("ONNX", "skl2onnx", extra="onnx")
+    from skl2onnx import to_onnx
+    from skl2onnx.common.data_types import DoubleTensorType
+
     inputs = [("X", DoubleTensorType([None, model.n_features_in_]))]
     options = {id(model): {"zipmap": False}} if classes else None
     try:

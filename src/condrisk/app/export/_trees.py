@@ -39,7 +39,7 @@ class Ensemble:
         """Add a tree whose leaves give one number to one target."""
         inner = np.flatnonzero(~tree.is_leaf)
         if not len(inner):  # ONNX has no tree without a split: one whose sides are the same
-            tree, inner = _split_in_vain(tree), np.array([0])
+            tree, inner = _dummy_split(tree), np.array([0])
         place = np.full(len(tree.is_leaf), -1)
         place[inner] = len(self.feature) + np.arange(len(inner))
         leaves = np.flatnonzero(tree.is_leaf)
@@ -102,7 +102,7 @@ class Tree:
     members: dict[int, list[int]] = field(default_factory=dict)  # of categories that go left
 
 
-def _split_in_vain(tree: Tree) -> Tree:
+def _dummy_split(tree: Tree) -> Tree:
     value = np.array([0.0, tree.value[0], tree.value[0]])
     sides = np.array([1, 0, 0]), np.array([2, 0, 0])
     zeros = np.zeros(3)

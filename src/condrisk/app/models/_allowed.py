@@ -11,7 +11,6 @@ from __future__ import annotations
 _HIST = "sklearn.ensemble._hist_gradient_boosting"
 
 TREE = "sklearn.tree._tree.Tree"
-TREE_PREDICTOR = f"{_HIST}.predictor.TreePredictor"
 CHECK_ARRAY = "sklearn.utils.validation.check_array"
 
 _CONDRISK = {

@@ -5,19 +5,15 @@ from __future__ import annotations
 import io
 import json
 import math
-import os
 import re
-import stat
-from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 
-from condrisk.app.models._errors import ModelFileError
+from condrisk.app._errors import ModelFileError
 
 MANIFEST, SCHEMA = "manifest.json", "schema.json"
-MOST_FILE_BYTES = 2 << 30
 MOST_BYTES = 8 << 30
 MOST_MEMBERS = 300_000
 MOST_MANIFEST_BYTES = 8 << 20
@@ -133,19 +129,3 @@ class Archive:
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
-
-
-def open_file(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a model file, if it is a file and no larger than one can be."""
-    name = str(path)
-    try:
-        found = Path(path).stat()
-        if not stat.S_ISREG(found.st_mode):
-            raise ModelFileError(f"{name} is not a file.")
-        if found.st_size > MOST_FILE_BYTES:
-            raise ModelFileError(f"{name} has {found.st_size / 2**30:,.0f} GiB; no model has.")
-        return open(path, "rb")
-    except FileNotFoundError:
-        raise ModelFileError(f"{name} does not exist.") from None
-    except OSError as error:
-        raise ModelFileError(f"{name} cannot be read: {error.strerror}.") from None

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from condrisk.app._errors import ModelFileError
 from condrisk.app.models._allowed import ALLOWED, CHECK_ARRAY
 from condrisk.app.models._archive import MOST_SCHEMA_BYTES, SCHEMA, Archive
-from condrisk.app.models._errors import ModelFileError
 
 # What a number of features, classes or levels can be.
 _MOST = 1_000_000

@@ -14,9 +14,10 @@ from sklearn.exceptions import InconsistentVersionWarning
 from threadpoolctl import threadpool_limits
 
 from condrisk._files import write_whole
-from condrisk.app.models._archive import Archive, open_file
+from condrisk.app._errors import ModelFileError
+from condrisk.app._paths import open_model
+from condrisk.app.models._archive import Archive
 from condrisk.app.models._audit import audit
-from condrisk.app.models._errors import ModelFileError
 from condrisk.app.models._manifest import check_versions, manifest_of
 from condrisk.app.models._pack import pack
 from condrisk.app.models._table_model import TableModel
@@ -54,28 +55,6 @@ def save_model(model: TableModel, path: str | os.PathLike[str]) -> None:
         raise ModelFileError(f"{path} cannot be written: {error.strerror}.") from None
 
 
-def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read what a model file says about itself, without opening the model.
-
-    Parameters
-    ----------
-    path : path
-        A model file.
-
-    Returns
-    -------
-    dict
-        Plain data: format, versions, task, target, loss, cost, rule, predictor, columns, figures.
-
-    Raises
-    ------
-    ModelFileError
-        Where it is not a model file, or one of another format.
-    """
-    with open_file(path) as file:
-        return manifest_of(Archive(file, str(path)))
-
-
 def load_model(path: str | os.PathLike[str]) -> TableModel:
     """Load a model from a file, if nothing in it could do harm.
 
@@ -109,7 +88,7 @@ def load_model(path: str | os.PathLike[str]) -> TableModel:
     >>> load_model(path)
     TableModel(regression of 'y', ridge regression, and a log-linear model for the risk)
     """
-    with open_file(path) as file:
+    with open_model(path) as file:
         data = file.read()  # what is looked through is then what is loaded
     archive = Archive(io.BytesIO(data), str(path))
     manifest = manifest_of(archive)
@@ -136,7 +115,7 @@ def _checked(archive: Archive, model: Any, manifest: dict[str, Any]) -> TableMod
         validate(model)
         loaded = TableModel(model, manifest)
         _check_agreement(loaded)
-        _try_once(loaded)
+        _check_example(loaded)
     except BadModelError as error:
         archive.refuse(f"{error}")
     except Exception as error:
@@ -159,7 +138,7 @@ def _check_agreement(loaded: TableModel) -> None:
         raise BadModelError("holds another model than its manifest says")
 
 
-def _try_once(loaded: TableModel) -> None:
+def _check_example(loaded: TableModel) -> None:
     """Decide about the example of the manifest: what cannot is not worth keeping."""
     checked = loaded.schema.check(pl.DataFrame([loaded.manifest["example"]]))
     cost = 0.0 if loaded.cost is None else loaded.cost

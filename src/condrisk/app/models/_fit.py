@@ -22,7 +22,7 @@ from condrisk.app.models._manifest import FORMAT, installed_versions
 from condrisk.app.models._predictors import Plan, make_risk
 from condrisk.app.models._table_model import TableModel
 from condrisk.app.models._targets import read_target, task_of
-from condrisk.app.tables import Checked, Schema, TableError, left_out
+from condrisk.app.tables import Checked, Column, Schema, TableError, left_out
 from condrisk.deferral import BudgetRule, Deferral
 from condrisk.losses import Loss, Task, get_loss
 
@@ -33,7 +33,7 @@ N_FOLDS = 5
 # On few rows the threads of boosting wait for each other, badly so on a busy machine.
 FEW_ROWS = 20_000
 
-Tell = Callable[[str], None]
+Progress = Callable[[str], None]
 
 
 class _Rows(NamedTuple):
@@ -65,8 +65,8 @@ def fit_table(
     holdout: float = 0.2,
     refit: bool = True,
     random_state: int = 0,
-    tell: Tell = lambda what: None,
-    note: Tell | None = None,
+    progress: Progress = lambda what: None,
+    note: Progress | None = None,
 ) -> TableModel:
     """Fit predictor, risk and rule to a table, and measure them on rows held out from it.
 
@@ -106,11 +106,11 @@ def fit_table(
         Whether to fit once more on all rows after that; the figures stay those of the first fit.
     random_state : int, default=0
         Seeds everything.
-    tell : callable, optional
+    progress : callable, optional
         Gets a sentence about each thing that is being done.
     note : callable, optional
         Gets a sentence about each thing that the user should know, such as a column that is left
-        out; `tell` if not given.
+        out; `progress` if not given.
 
     Returns
     -------
@@ -135,7 +135,7 @@ def fit_table(
     (100, True)
     """
     _check_choices(cost, budget, risk_target, confidence, holdout)
-    note = tell if note is None else note
+    note = progress if note is None else note
     rows, schema, task, found_loss = _prepare(frame, target, task, loss, predictions, note)
     rule = _rule(budget, risk_target, confidence, cap, random_state)
     train, held = _split(rows, task, holdout, random_state)
@@ -144,13 +144,13 @@ def fit_table(
     plan = Plan(schema, task, found_loss, cost, folds, random_state, predictions, n_classes)
     risk, words = make_risk(plan, predictor, trust=trust)
     unfitted = Deferral(risk, cost=cost, rule=rule)
-    tell(f"fitting on {len(train):,} rows")
+    progress(f"fitting on {len(train):,} rows")
     model = _fit(unfitted, rows.at(train), note)
-    tell(f"measuring on {len(held):,} rows")
+    progress(f"measuring on {len(held):,} rows")
     measured = _measure(model, rows.at(held), random_state)
     fitted_on = len(train)
     if refit:
-        tell(f"fitting on all {len(rows.y):,} rows")
+        progress(f"fitting on all {len(rows.y):,} rows")
         model, fitted_on = _fit(unfitted, rows, note), len(rows.y)
     manifest = {
         "format": FORMAT,
@@ -160,7 +160,7 @@ def fit_table(
         "target": target,
         "loss": found_loss.name,
         "cost": cost,
-        "rule": _rule_in_words(model, cost, budget, risk_target),
+        "rule": _describe_rule(model, cost, budget, risk_target),
         "predictor": words,
         "prediction_column": predictions,
         "schema": schema.to_dict(),
@@ -215,7 +215,7 @@ def _rule(
     return RiskControlRule(risk_target, confidence=confidence, cap=cap, random_state=seed)
 
 
-def _rule_in_words(
+def _describe_rule(
     model: Deferral, cost: float | None, budget: float | None, risk_target: float | None
 ) -> str:
     if budget is not None:
@@ -234,7 +234,7 @@ def _prepare(
     task: Task | None,
     loss: str | Loss | None,
     predictions: str | None,
-    note: Tell,
+    note: Progress,
 ) -> tuple[_Rows, Schema, Task, Loss]:
     for name, what in ((target, "target"), (predictions, "predictions")):
         if name is not None and name not in frame.columns:
@@ -271,13 +271,10 @@ def _with_predictions(
     frame: pl.DataFrame, schema: Schema, name: str, y: NDArray[Any], task: Task
 ) -> tuple[Schema, NDArray[Any]]:
     """Return the schema with the column of predictions as one that no row may lack."""
-    from condrisk.app.tables import Column
-    from condrisk.app.tables._columns import describe
-
     others = [column for column in schema.columns if column.name != name]
     if task == "regression":
         given = read_target(frame[name], task)
-        column = Column(**describe(pl.Series(name, given)))
+        column = Column.infer(pl.Series(name, given))
     else:
         known = np.unique(y).tolist()
         given = read_target(frame[name], task, known)
@@ -332,7 +329,7 @@ def _folds(y: NDArray[Any], task: Task) -> int:
 # -- fitting and measuring ------------------------------------------------------------------------
 
 
-def _fit(unfitted: Deferral, rows: _Rows, note: Tell) -> Deferral:
+def _fit(unfitted: Deferral, rows: _Rows, note: Progress) -> Deferral:
     given = {} if rows.prediction is None else {"prediction": rows.prediction}
     threads = threadpool_limits(1 if len(rows.y) < FEW_ROWS else None, user_api="openmp")
     with threads, warnings.catch_warnings(record=True) as warned:
@@ -342,8 +339,8 @@ def _fit(unfitted: Deferral, rows: _Rows, note: Tell) -> Deferral:
         except ValueError as error:
             raise TableError(str(error)) from None
     # Rules warn of promises that cannot be kept; a solver's troubles show in the figures.
-    said = [str(warning.message) for warning in warned if warning.category is UserWarning]
-    for text in dict.fromkeys(said):
+    messages = [str(warning.message) for warning in warned if warning.category is UserWarning]
+    for text in dict.fromkeys(messages):
         note(text)
     return model
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
 import condrisk
+from condrisk.app._paths import open_model
 from condrisk.app.models._archive import MANIFEST, MOST_MANIFEST_BYTES, Archive
 from condrisk.app.tables import Schema, TableError
 
@@ -21,6 +23,28 @@ def installed_versions() -> dict[str, Any]:
     versions = {"python": platform.python_version()}
     versions |= {name: version(name) for name in _PACKAGES}
     return {"condrisk": condrisk.__version__, "versions": versions}
+
+
+def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read what a model file says about itself, without opening the model.
+
+    Parameters
+    ----------
+    path : path
+        A model file.
+
+    Returns
+    -------
+    dict
+        Plain data: format, versions, task, target, loss, cost, rule, predictor, columns, figures.
+
+    Raises
+    ------
+    ModelFileError
+        Where it is not a model file, or one of another format.
+    """
+    with open_model(path) as file:
+        return manifest_of(Archive(file, str(path)))
 
 
 def manifest_of(archive: Archive) -> dict[str, Any]:

@@ -7,9 +7,9 @@ import json
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
+from condrisk.app._errors import ModelFileError
 from condrisk.app.models._archive import MANIFEST, SCHEMA, Archive
 from condrisk.app.models._audit import audit, nodes_of
-from condrisk.app.models._errors import ModelFileError
 
 
 def pack(model: Any, manifest: dict[str, Any]) -> bytes:

@@ -38,7 +38,7 @@ class Plan(NamedTuple):
 def make_risk(plan: Plan, predictor: str, *, trust: bool) -> tuple[Any, str]:
     """Return the risk estimator to fit, and what it is in words."""
     if ":" in predictor:
-        return _from_outside(plan, predictor, trust=trust)
+        return _imported_predictor(plan, predictor, trust=trust)
     if predictor not in _MAKERS:
         raise TableError(
             f"predictor must be one of {', '.join(_MAKERS)}, or module:object with trust; "
@@ -179,7 +179,7 @@ _MAKERS: dict[str, Callable[[Plan], tuple[Any, str]]] = {
 PREDICTORS = tuple(_MAKERS)
 
 
-def _from_outside(plan: Plan, name: str, *, trust: bool) -> tuple[Any, str]:
+def _imported_predictor(plan: Plan, name: str, *, trust: bool) -> tuple[Any, str]:
     if not trust:
         raise TableError(
             f"predictor {name!r} is code: to get it, its module is imported and thereby run. Say "

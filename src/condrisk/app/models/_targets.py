@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from condrisk.app.tables import TableError
-from condrisk.app.tables._columns import LARGEST, is_text
+from condrisk.app._dtypes import is_text
+from condrisk.app.tables import MAX_NUMBER, TableError
 from condrisk.losses import Task
 
 # A whole number with at most this many distinct values is taken for a class.
@@ -52,10 +52,10 @@ def _numbers(column: pl.Series) -> NDArray[np.float64]:
             f"column {column.name!r} must be numbers for regression, but it is of type "
             f"{column.dtype}."
         )
-    far = int((values.abs() > LARGEST).sum())
+    far = int((values.abs() > MAX_NUMBER).sum())
     if far:
         raise TableError(
-            f"column {column.name!r} has {far:,} values that are infinite or beyond {LARGEST:g}."
+            f"column {column.name!r} has {far:,} values that are infinite or beyond {MAX_NUMBER:g}."
         )
     return values.to_numpy()
 

@@ -19,10 +19,10 @@ from sklearn.tree import BaseDecisionTree
 from sklearn.tree._tree import Tree
 
 from condrisk.learners import LossRegressor
-from condrisk.learners._members import Forest
 
 _N_BITSETS = 8  # of 32 bits: a category is a number below 256
 _LEAF = -1
+_FOREST = "condrisk.learners._members.Forest"
 
 
 class BadModelError(ValueError):
@@ -246,7 +246,7 @@ def _check_tree_predictor(tree: Any, n_features: int, categorical: NDArray[np.bo
 def _check_loss_regressor(model: Any) -> list[Any]:
     """Its trees are asked directly, so that its own number of columns has to be theirs."""
     for member in getattr(model, "_members", []):
-        if isinstance(member, Forest):
+        if f"{type(member).__module__}.{type(member).__qualname__}" == _FOREST:
             forest = member.forest
             _require(isinstance(forest, BaseForest), "a forest that is none")
             _require(_n_features(forest) == _n_features(model), "a forest for other columns")

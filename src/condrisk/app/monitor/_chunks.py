@@ -48,7 +48,7 @@ def chunks_by_rows(n_rows: int, size: int) -> list[Chunk]:
 
     Examples
     --------
-    >>> from condrisk.app.monitor import chunks_by_rows
+    >>> from condrisk.app.monitor._chunks import chunks_by_rows
     >>> [(chunk.name, len(chunk.rows)) for chunk in chunks_by_rows(2500, 1000)]
     [('1–1,000', 1000), ('1,001–2,000', 1000), ('2,001–2,500', 500)]
     """
@@ -83,7 +83,7 @@ def chunks_by_time(times: pl.Series, every: str) -> list[Chunk]:
     --------
     >>> from datetime import date
     >>> import polars as pl
-    >>> from condrisk.app.monitor import chunks_by_time
+    >>> from condrisk.app.monitor._chunks import chunks_by_time
     >>> days = pl.Series([date(2026, 3, 31), date(2026, 1, 5), date(2026, 1, 30)])
     >>> [(chunk.name, chunk.rows.tolist()) for chunk in chunks_by_time(days, "1mo")]
     [('2026-01-01', [1, 2]), ('2026-03-01', [0])]

@@ -11,8 +11,7 @@ from scipy.stats import binom, norm
 
 from condrisk.app.models import TableModel
 from condrisk.app.monitor._reference import Reference
-from condrisk.app.tables import Checked, Column, TableError
-from condrisk.app.tables._cells import missing_words
+from condrisk.app.tables import Checked, Column, TableError, clean_text
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -39,8 +38,7 @@ def _outside(given: pl.Series, checked: Checked, column: Column) -> Flags:
     values = checked.good[column.name]
     empty = values.is_null()
     if column.kind == "category":
-        text = given.cast(pl.String).str.strip_chars()
-        unseen = empty & ~missing_words(text)
+        unseen = empty & clean_text(given).is_not_null()
         found = unseen | empty if column.missing == 0 else unseen
         return found.to_numpy()
     if column.kind == "date":

@@ -10,7 +10,6 @@ from scipy.stats import norm
 
 from condrisk._validation import check_vector
 from condrisk.app.monitor._reference import Reference
-from condrisk.inference._betting import check_confidence
 
 Floats = NDArray[np.float64]
 
@@ -95,7 +94,8 @@ def expected_loss(
     >>> bool(expected.low < loss[1000:].mean() < expected.high)
     True
     """
-    check_confidence(confidence)
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie strictly between 0 and 1, got {confidence!r}.")
     risk = check_vector(risk, "risk")
     noise = float(np.sqrt(noise_variance(risk, reference).sum()) / len(risk))
     estimate = estimation_error(risk, reference)

@@ -30,7 +30,7 @@ def monitor_table(
     false_alarms: float = 0.05,
     tolerance: float = 0.0,
     reference: pl.DataFrame | None = None,
-    tell: Callable[[int], Any] = lambda rows: None,
+    progress: Callable[[int], Any] = lambda rows: None,
 ) -> Monitoring:
     """Estimate the loss of new rows by chunk, and compare with labels where they are there.
 
@@ -58,7 +58,7 @@ def monitor_table(
         The rows that the model was fitted on, or more like them. With them the region where the
         risk was learnt is known by `condrisk.deferral.SupportRule`, without them only by the range
         and the categories of each column.
-    tell : callable, optional
+    progress : callable, optional
         Gets the number of rows read so far.
 
     Returns
@@ -91,7 +91,7 @@ def monitor_table(
     batches = [frames] if isinstance(frames, pl.DataFrame) else frames
     _check_choices(rows, every, time, false_alarms)
     support = None if reference is None else Support(model, reference)
-    table = read_rows(model, batches, time=time, support=support, tell=tell)
+    table = read_rows(model, batches, time=time, support=support, progress=progress)
     chunks, notes = _chunks(table, rows, every)
     known = Reference.from_profile(model.manifest["profile"])
     watch = Watch(model, table, known, chunks, confidence, false_alarms, tolerance)

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from condrisk.app.models import TableModel
 from condrisk.app.monitor._chunks import read_times
 from condrisk.app.monitor._drift import Support, outside_columns
-from condrisk.app.tables import TableError
-from condrisk.app.tables._cells import missing_words
+from condrisk.app.tables import TableError, clean_text
 
 Floats = NDArray[np.float64]
 
@@ -51,7 +50,7 @@ def read_rows(
     *,
     time: str | None,
     support: Support | None,
-    tell: Callable[[int], Any],
+    progress: Callable[[int], Any],
 ) -> Rows:
     """Go through a table once, batch by batch."""
     risk, loss, times, outside = [], [], [], []
@@ -74,7 +73,7 @@ def read_rows(
         outside.append(flags)
         if time is not None:
             times.append(_times(frame, time).gather(checked.rows))
-        tell(seen)
+        progress(seen)
     if not risk:
         raise TableError(f"the table has no row that the model can use: {reason or 'it is empty'}.")
     return Rows(
@@ -94,8 +93,7 @@ def _losses(model: TableModel, frame: pl.DataFrame, checked: Any) -> Floats:
         return found
     column = frame[model.target].gather(checked.rows)
     if column.dtype == pl.String:
-        text = column.str.strip_chars()
-        column = text.set(missing_words(text), None)
+        column = clean_text(column)
     elif column.dtype.is_float():
         column = column.fill_nan(None)
     known = np.flatnonzero(column.is_not_null().to_numpy())

@@ -8,10 +8,9 @@ one HTML file of any of them.
 from condrisk.app.report._build import build_report
 from condrisk.app.report._manifest import report_from_manifest
 from condrisk.app.report._render import Panel, render
-from condrisk.app.report._report import Figures, Report, report_from_arrays
+from condrisk.app.report._report import Report, report_from_arrays
 
 __all__ = [
-    "Figures",
     "Panel",
     "Report",
     "build_report",

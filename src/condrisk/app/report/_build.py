@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from condrisk._validation import Vector
-from condrisk.app.report._drivers import Tell
+from condrisk.app._numbers import count, number, percent, roundest
+from condrisk.app.report._drivers import Progress
 from condrisk.app.report._manifest import facts_of, title_of
 from condrisk.app.report._report import Report, report_from_arrays
-from condrisk.app.report._words import count, number, percent, roundest
 from condrisk.deferral import CostRule
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 # So many standard errors less than on held-out rows is no accident.
-CLEARLY = 4.0
+MIN_STANDARD_ERRORS = 4.0
 
 
 def build_report(
@@ -32,7 +32,7 @@ def build_report(
     price: float | None = None,
     title: str | None = None,
     top: int = 50,
-    tell: Tell | None = None,
+    progress: Progress | None = None,
 ) -> Report:
     """Measure a model on rows with known targets that it was not fitted on.
 
@@ -52,8 +52,8 @@ def build_report(
         What stands at the top; None: what is predicted.
     top : int, default=50
         How many of the riskiest rows are listed.
-    tell : callable or None, default=None
-        Told what is being done.
+    progress : callable or None, default=None
+        Gets a sentence about each step.
 
     Returns
     -------
@@ -75,11 +75,11 @@ def build_report(
     >>> report.n_rows, report.price, report.drivers[0].direction
     (200, 0.5, 'rises with it')
     """
-    tell = tell or (lambda what: None)
-    tell("checking the rows")
+    progress = progress or (lambda what: None)
+    progress("checking the rows")
     checked, target, notes = _usable(model, frame)
     with threadpool_limits(1, user_api="openmp"):
-        tell(f"estimating the risk of {count(checked.good.height)} rows")
+        progress(f"estimating the risk of {count(checked.good.height)} rows")
         decision = model.decide(checked.good)
         loss = model.loss_values(checked.good, target)
         report = report_from_arrays(
@@ -95,9 +95,12 @@ def build_report(
             loss_name=model.manifest["loss"],
             facts=facts_of(model.manifest),
             notes=notes,
-            cautions=[*_seen_before(model, loss), *_own_rule(model, decision.deferred, loss)],
+            cautions=[
+                *_training_row_caution(model, loss),
+                *_rule_caution(model, decision.deferred, loss),
+            ],
             top=top,
-            tell=tell,
+            progress=progress,
         )
     return report
 
@@ -121,11 +124,11 @@ def _usable(model: TableModel, frame: pl.DataFrame) -> tuple[Checked, pl.Series,
     if not good.height:
         first = next(iter(checked.bad.values()), "no row has a target.")
         raise TableError(f"no row of the table can be used: {first}")
-    notes = _left_out(frame.height, int((~known).sum()), checked)
+    notes = _exclusion_notes(frame.height, int((~known).sum()), checked)
     return Checked(good, rows, checked.bad, checked.unseen), target[rows], notes
 
 
-def _left_out(n_rows: int, without_target: int, checked: Checked) -> list[str]:
+def _exclusion_notes(n_rows: int, without_target: int, checked: Checked) -> list[str]:
     notes = []
     if without_target:
         notes.append(
@@ -156,7 +159,7 @@ def _start(model: TableModel, risk: Vector) -> float | None:
     return roundest(float(threshold), float(above.min())) if above.size else float(threshold)
 
 
-def _own_rule(model: TableModel, deferred: NDArray[np.bool_], loss: Vector) -> list[str]:
+def _rule_caution(model: TableModel, deferred: NDArray[np.bool_], loss: Vector) -> list[str]:
     """Say what the model's own rule does, where that is not to ask above the price."""
     rule: Any = model.model.rule_
     if isinstance(rule, CostRule):
@@ -171,7 +174,7 @@ def _own_rule(model: TableModel, deferred: NDArray[np.bool_], loss: Vector) -> l
     ]
 
 
-def _seen_before(model: TableModel, loss: Vector) -> list[str]:
+def _training_row_caution(model: TableModel, loss: Vector) -> list[str]:
     """Warn where the rows lose so little that the model has probably been fitted on them."""
     groups = np.asarray(model.manifest.get("profile") or np.empty((0, 6)), dtype=float)
     n, measured, squares = groups[:, 0], groups[:, 4], groups[:, 5]
@@ -180,7 +183,7 @@ def _seen_before(model: TableModel, loss: Vector) -> list[str]:
     then = float(np.average(measured, weights=n))
     variance = max(float(np.average(squares, weights=n)) - then**2, 0.0)
     noise = np.sqrt(variance / n.sum() + loss.var() / len(loss))
-    if then - loss.mean() <= CLEARLY * noise:
+    if then - loss.mean() <= MIN_STANDARD_ERRORS * noise:
         return []
     return [
         f"These rows lose {number(float(loss.mean()))} on average, those that were held out when "

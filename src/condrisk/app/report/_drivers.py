@@ -11,19 +11,20 @@ import polars as pl
 from scipy.stats import spearmanr
 
 from condrisk._validation import Vector
+from condrisk.app._numbers import number
 from condrisk.app.report._segments import as_numbers, is_number, is_text
-from condrisk.app.report._words import isolated, number, plain
+from condrisk.app.report._words import isolated, plain
 
 MAX_ROWS = 4_000
 MAX_REPEATS = 5
 # Seconds that the search may take, and the rank correlation from which a direction is named.
 TIME_LIMIT = 20.0
-CLEAR = 0.3
+MIN_RANK_CORRELATION = 0.3
 # A category is named as the highest or lowest from this many rows on.
 MIN_CATEGORY = 10
 
 RiskOf = Callable[[pl.DataFrame], Vector]
-Tell = Callable[[str], None]
+Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def find_drivers(
     columns: Sequence[str] | None = None,
     random_state: int = 0,
     time_limit: float = TIME_LIMIT,
-    tell: Tell | None = None,
+    progress: Progress | None = None,
 ) -> tuple[tuple[Driver, ...], int]:
     """Return the columns by how much the risk depends on them, and how many were looked at.
 
@@ -66,8 +67,8 @@ def find_drivers(
         Seed of the shuffles.
     time_limit : float, default=20.0
         Seconds after which no further column or repetition is begun.
-    tell : callable or None, default=None
-        Told what is being done.
+    progress : callable or None, default=None
+        Gets a sentence about each step.
 
     Returns
     -------
@@ -95,8 +96,8 @@ def find_drivers(
         for name in names:
             if time.monotonic() > end:
                 break
-            if tell is not None:
-                tell(f"shuffling {plain(name)}")
+            if progress is not None:
+                progress(f"shuffling {plain(name)}")
             shuffled = sample.with_columns(sample[name].gather(rng.permutation(sample.height)))
             totals[name] += float(np.abs(risk_of(shuffled) - before).mean())
             done[name] += 1
@@ -120,7 +121,7 @@ def _direction(column: pl.Series, risk: Vector) -> str:
     if known.sum() < 3 or np.ptp(values[known]) == 0 or np.ptp(risk[known]) == 0:
         return ""
     together = float(spearmanr(values[known], risk[known]).statistic)
-    if abs(together) < CLEAR:
+    if abs(together) < MIN_RANK_CORRELATION:
         return "varies"
     return "rises with it" if together > 0 else "falls with it"
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from condrisk.app._numbers import count
 from condrisk.app.report import _steps
 from condrisk.app.report._report import Report, first_price
-from condrisk.app.report._words import count
 
 
 def report_from_manifest(manifest: Mapping[str, Any]) -> Report:

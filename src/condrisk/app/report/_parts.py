@@ -5,15 +5,28 @@ from __future__ import annotations
 import datetime
 import math
 from html import escape
+from importlib import resources
+from string import Template
 from typing import Any
 
+from condrisk.app._numbers import count, exact, number, percent
 from condrisk.app.report._drivers import Driver
 from condrisk.app.report._report import Report
 from condrisk.app.report._rows import Riskiest
 from condrisk.app.report._segments import Segment
-from condrisk.app.report._words import count, exact, isolated, loss_in_words, number, percent, plain
+from condrisk.app.report._words import isolated, plain
 
 MAX_DRIVERS = 10
+
+
+def read(name: str) -> str:
+    """Return a part of the page that is a file of its own."""
+    return resources.files("condrisk.app.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def template(name: str, **values: str) -> str:
+    """Fill in a part of the page; the values are HTML."""
+    return Template(read(name)).substitute(values)
 
 
 def facts(report: Report) -> str:
@@ -48,10 +61,10 @@ def break_even(report: Report) -> str:
         ("even", *even),
         ("never", *dear),
     ]
-    said = "".join(
+    listed = "".join(
         f'<div class="{name}"><dt>{term}</dt><dd>{text}</dd></div>' for name, term, text in items
     )
-    return f'{_ruler(report)}<dl class="sense">{said}</dl>'
+    return f'{_ruler(report)}<dl class="sense">{listed}</dl>'
 
 
 def _worth(report: Report) -> str:
@@ -132,17 +145,7 @@ def _drivers(drivers: tuple[Driver, ...]) -> str:
     )
     more = len(drivers) - MAX_DRIVERS
     rest = f'<p class="small">and {more} more that move it less</p>' if more > 0 else ""
-    return (
-        '<section class="card" aria-labelledby="drivers-title">'
-        '<h2 id="drivers-title">Features that drive the risk</h2>'
-        "<p>How far the estimated risk moves, on average, when a column is shuffled among the "
-        "rows. Columns that say the same share the credit.</p>"
-        '<div class="scroll" tabindex="0" role="region" aria-labelledby="drivers-title">'
-        '<table class="numbers"><thead><tr><th scope="col" class="text">column</th>'
-        '<th scope="col" class="bar-cell"><span class="unseen">bar</span></th>'
-        '<th scope="col">moves by</th><th scope="col" class="text">the risk</th></tr></thead>'
-        f"<tbody>{rows}</tbody></table></div>{rest}</section>"
-    )
+    return template("drivers.html", rows=rows, rest=rest)
 
 
 def _segments(report: Report) -> str:
@@ -151,20 +154,7 @@ def _segments(report: Report) -> str:
     top = max(max(segment.high, segment.mean_risk) for segment in report.segments)
     top = top if top > 0 else 1.0
     rows = "".join(_segment(segment, report, top) for segment in report.segments)
-    return (
-        '<section class="card" aria-labelledby="segments-title">'
-        '<h2 id="segments-title">Where the risk is high</h2>'
-        "<p>Groups of rows found on one half of the table and measured on the other, so the "
-        "losses are not flattered by the search. The tick in each bar is the mean of all rows; "
-        "each pair of limits holds with 95&nbsp;% by itself.</p>"
-        '<div class="scroll" tabindex="0" role="region" aria-labelledby="segments-title">'
-        '<table class="numbers"><thead><tr><th scope="col" class="text">rows with</th>'
-        '<th scope="col">rows</th><th scope="col">risk</th><th scope="col">loss</th>'
-        '<th scope="col">95&nbsp;% limits</th>'
-        '<th scope="col" class="bar-cell"><span class="unseen">bar</span></th>'
-        '<th scope="col">×&nbsp;mean</th>'
-        f"</tr></thead><tbody>{rows}</tbody></table></div></section>"
-    )
+    return template("segments.html", rows=rows)
 
 
 def _segment(segment: Segment, report: Report, top: float) -> str:
@@ -197,7 +187,7 @@ def riskiest(report: Report) -> str:
     table = report.riskiest
     if table is None or not table.numbers:
         return ""
-    heads = ["row", "risk", "loss", "at this price", *_answers(table)]
+    heads = ["row", "risk", "loss", "at this price", *_response_columns(table)]
     header = "".join(
         f'<th scope="col"{_sorted(name)}><button type="button">{name}</button></th>'
         for name in heads
@@ -206,26 +196,16 @@ def riskiest(report: Report) -> str:
         for name, _ in table.columns
     )
     body = "".join(_row(table, k) for k in range(len(table.numbers)))
-    rest = ""
-    if table.left_out:
-        rest = f" {count(table.left_out)} other columns are not shown."
-    return (
-        '<section class="card table-card" aria-labelledby="rows-title">'
-        '<h2 id="rows-title">The riskiest rows</h2>'
-        f"<p>The {count(len(table.numbers))} rows of greatest estimated risk, counted from the "
-        f'first row of the table. <span class="screen-only">Choose a heading to sort.</span>{rest}'
-        "</p>"
-        '<div class="scroll" tabindex="0" role="region" aria-labelledby="rows-title">'
-        '<table class="numbers sortable"><caption class="unseen">The riskiest rows</caption>'
-        f"<thead><tr>{header}</tr></thead><tbody>{body}</tbody></table></div></section>"
-    )
+    rest = f" {count(table.left_out)} other columns are not shown." if table.left_out else ""
+    n = count(len(table.numbers))
+    return template("riskiest.html", n=n, rest=rest, header=header, body=body)
 
 
 def _sorted(name: str) -> str:
     return ' aria-sort="descending"' if name == "risk" else ""
 
 
-def _answers(table: Riskiest) -> list[str]:
+def _response_columns(table: Riskiest) -> list[str]:
     names = (("prediction", table.prediction), ("truth", table.target))
     return [name for name, values in names if values is not None]
 
@@ -254,49 +234,3 @@ def _cell(value: Any) -> str:
     if isinstance(value, datetime.date):
         return f'<td data-sort="{value.isoformat()}">{value.isoformat()}</td>'
     return f'<td data-sort="{escape(plain(value))}">{isolated(value)}</td>'
-
-
-# -- how to read it -----------------------------------------------------------------------------
-
-
-def reading(report: Report) -> str:
-    """Explain every figure in plain words."""
-    loss = isolated(report.loss_name.replace("_", " "))
-    items = [
-        ("Loss", f"What an answer turned out to cost: {loss}, {loss_in_words(report.loss_name)}."),
-        (
-            "Risk",
-            "The loss to expect for a row before its true answer is known. It is an estimate, and "
-            "it is checked on this page against what happened.",
-        ),
-        (
-            "Price of asking",
-            "What it costs to ask somebody who knows, such as an hour of a specialist, in the "
-            "same units as the loss. A row is asked about if its risk is above the price.",
-        ),
-        (
-            "Cost a row",
-            "The mean over all rows of what was paid: the loss where the model answered, the "
-            "price where somebody was asked. Lower is better. It is worth asking by risk if it is "
-            "below both always and never asking.",
-        ),
-        (
-            "Perfect foresight",
-            "What it would cost if every loss were known beforehand. Nothing can be cheaper; how "
-            "near one gets depends on how much of the loss is chance.",
-        ),
-        (
-            "95&nbsp;% limits",
-            "How much the figure could differ on other rows of the same kind. Where the limits of "
-            "a difference include zero, the page says that it is within the noise.",
-        ),
-        (
-            "What could mislead",
-            "All of this holds for rows like these. New rows of another kind, or another way of "
-            "measuring, can have another risk. A column that drives the risk need not cause it.",
-        ),
-    ]
-    if report.by_loss is None:
-        items = [item for item in items if item[0] != "Perfect foresight"]
-    said = "".join(f"<div><dt>{term}</dt><dd>{text}</dd></div>" for term, text in items)
-    return f"<dl>{said}</dl>"

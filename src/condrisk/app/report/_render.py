@@ -8,15 +8,14 @@ import json
 import math
 from dataclasses import dataclass
 from html import escape
-from importlib import resources
-from string import Template
 from typing import Any
 
 import condrisk
-from condrisk.app.report._parts import break_even, facts, reading, riskiest, where
+from condrisk.app._numbers import count, number, percent
+from condrisk.app.report._parts import break_even, facts, read, riskiest, template, where
 from condrisk.app.report._report import Report
 from condrisk.app.report._steps import Steps, as_lists
-from condrisk.app.report._words import count, isolated, loss_in_words, number, percent, plain
+from condrisk.app.report._words import isolated, loss_in_words, plain
 
 SCRIPTS = ("numbers.js", "charts.js", "figures.js", "page.js")
 
@@ -39,6 +38,11 @@ class Panel:
 
 
 SILENT = "One file: it loads nothing and sends nothing."
+FORESIGHT = (
+    "<div><dt>Perfect foresight</dt><dd>What it would cost if every loss were known beforehand. "
+    "Nothing can be cheaper; how near one gets depends on how much of the loss is chance."
+    "</dd></div>"
+)
 TALKS = "It loads nothing, and sends nothing but what is entered, to the server that it came from."
 
 
@@ -67,15 +71,15 @@ def render(report: Report, *, panel: Panel | None = None) -> str:
     """
     if panel is not None and "</" in panel.script + panel.style:
         raise ValueError("panel must have no </ in its script and style: it would end them.")
-    style = _read("style.css") + (panel.style if panel else "")
+    style = read("style.css") + (panel.style if panel else "")
     script = _script(panel.script if panel else "")
-    return Template(_read("page.html")).substitute(
-        _numbers(report),
+    return template(
+        "page.html",
+        **_numbers(report),
         policy=_policy(style, script, talks=panel is not None),
         version=condrisk.__version__,
         title=escape(plain(report.title)),
         heading=isolated(report.title),
-        lead=_lead(report),
         facts=facts(report),
         cautions="".join(
             f'<p class="caution">{escape(plain(text, limit=600))}</p>' for text in report.cautions
@@ -84,7 +88,6 @@ def render(report: Report, *, panel: Panel | None = None) -> str:
         break_even=break_even(report),
         where=where(report),
         riskiest=riskiest(report),
-        reading=reading(report),
         notes="".join(f"<p>{escape(plain(note, limit=600))}</p>" for note in report.notes),
         talks=SILENT if panel is None else TALKS,
         holds_rows=_holds_rows(report),
@@ -94,13 +97,9 @@ def render(report: Report, *, panel: Panel | None = None) -> str:
     )
 
 
-def _read(name: str) -> str:
-    return resources.files("condrisk.app.report").joinpath(name).read_text(encoding="utf-8")
-
-
 def _script(more: str) -> str:
     """Return all scripts as one, so that none of their names is seen outside."""
-    parts = "\n".join(_read(name) for name in SCRIPTS)
+    parts = "\n".join(read(name) for name in SCRIPTS)
     own = f'(() => {{\n"use strict";\n{parts}}})();'
     return f"{own}\n{more}" if more else own
 
@@ -165,24 +164,22 @@ def _by_loss(report: Report) -> Any:
 
 def _numbers(report: Report) -> dict[str, str]:
     now = report.at(report.price)
-    asked = round(now.rate * report.n_rows)
+    deferred = round(now.rate * report.n_rows)
     return {
         "price": number(report.price),
         "price_value": repr(report.price),
-        "price_help": _price_help(report),
+        "n_rows": count(report.n_rows),
+        "loss_name": isolated(report.loss_name.replace("_", " ")),
+        "loss_words": loss_in_words(report.loss_name),
         "rate": percent(now.rate),
         "loss": number(now.loss),
         "always": number(now.always),
         "never": number(now.never),
         "oracle_row": _oracle_row(now.oracle),
-        "accepted": count(report.n_rows - asked),
-        "asked": count(asked),
+        "foresight": "" if report.by_loss is None else FORESIGHT,
+        "accepted": count(report.n_rows - deferred),
+        "asked": count(deferred),
         "accepted_loss": number(math.nan if now.accepted_loss is None else now.accepted_loss),
-        "verdict": (
-            f"At a price of {number(report.price)} the model answers "
-            f"{count(report.n_rows - asked)} rows and asks about {count(asked)}. A row then costs "
-            f"{number(now.loss)} on average."
-        ),
     }
 
 
@@ -192,21 +189,6 @@ def _oracle_row(oracle: float | None) -> str:
     return (
         '<tr class="oracle"><th scope="row">perfect foresight</th><td class="track" '
         f'data-bar="oracle"></td><td data-figure="oracle">{number(oracle)}</td></tr>'
-    )
-
-
-def _price_help(report: Report) -> str:
-    return (
-        f"In units of the loss ({isolated(report.loss_name.replace('_', ' '))}): "
-        f"{loss_in_words(report.loss_name)}. A row is accepted if its risk is at most the price."
-    )
-
-
-def _lead(report: Report) -> str:
-    return (
-        f"How much each answer of the model can be expected to lose, measured on "
-        f"{count(report.n_rows)} rows that it was not fitted on, and when it is cheaper to ask "
-        f"somebody who knows."
     )
 
 

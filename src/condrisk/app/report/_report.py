@@ -11,12 +11,12 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from condrisk._validation import Vector, check_vectors
+from condrisk.app._numbers import count
 from condrisk.app.report import _steps
-from condrisk.app.report._drivers import Driver, RiskOf, Tell, find_drivers
+from condrisk.app.report._drivers import Driver, Progress, RiskOf, find_drivers
 from condrisk.app.report._rows import Riskiest, riskiest_rows
 from condrisk.app.report._segments import MIN_ROWS, Segment, find_segments
 from condrisk.app.report._steps import Bars, Bins, Scale, Steps
-from condrisk.app.report._words import count
 
 
 class Figures(NamedTuple):
@@ -114,14 +114,14 @@ class Report:
             rows, equal at their thresholds and short of at most one step between them.
         """
         accepted, loss = _up_to(self.steps, price)
-        asked = self.n_rows - accepted
+        deferred = self.n_rows - accepted
         oracle = None
         if self.by_loss is not None:
             cheap, cheap_loss = _up_to(self.by_loss, price)
             oracle = (cheap_loss + price * (self.n_rows - cheap)) / self.n_rows
         return Figures(
-            rate=asked / self.n_rows,
-            loss=(loss + price * asked) / self.n_rows,
+            rate=deferred / self.n_rows,
+            loss=(loss + price * deferred) / self.n_rows,
             always=price,
             never=self.mean_loss,
             oracle=oracle,
@@ -177,7 +177,7 @@ def report_from_arrays(
     notes: Sequence[str] = (),
     cautions: Sequence[str] = (),
     top: int = 50,
-    tell: Tell | None = None,
+    progress: Progress | None = None,
 ) -> Report:
     """Make a report from one loss and one risk a row.
 
@@ -203,8 +203,8 @@ def report_from_arrays(
         for its top.
     top : int, default=50
         How many of the riskiest rows are listed.
-    tell : callable or None, default=None
-        Told what is being done.
+    progress : callable or None, default=None
+        Gets a sentence about each step.
 
     Returns
     -------
@@ -243,7 +243,7 @@ def report_from_arrays(
         return report
     if frame.height != len(losses):
         raise ValueError(f"frame must have {len(losses)} rows, one a loss, got {frame.height}.")
-    report = _say_where(report, frame, losses, risks, risk_of, tell or (lambda what: None))
+    report = _add_segments(report, frame, losses, risks, risk_of, progress or (lambda what: None))
     riskiest = riskiest_rows(
         frame,
         losses,
@@ -257,19 +257,19 @@ def report_from_arrays(
     return replace(report, riskiest=riskiest)
 
 
-def _say_where(
+def _add_segments(
     report: Report,
     frame: pl.DataFrame,
     loss: Vector,
     risk: Vector,
     risk_of: RiskOf | None,
-    tell: Tell,
+    progress: Progress,
 ) -> Report:
     """Add which columns move the risk and where it is high."""
     notes = []
     drivers: tuple[Driver, ...] = ()
     if risk_of is not None:
-        drivers, looked_at = find_drivers(frame, risk, risk_of, tell=tell)
+        drivers, looked_at = find_drivers(frame, risk, risk_of, progress=progress)
         if looked_at < frame.width:
             notes.append(
                 f"Time allowed for shuffling {count(looked_at)} of the {count(frame.width)} "
@@ -277,7 +277,7 @@ def _say_where(
             )
     if frame.height < MIN_ROWS:
         notes.append(f"With fewer than {MIN_ROWS} rows no segments are looked for.")
-    tell("looking for segments")
+    progress("looking for segments")
     return replace(
         report,
         drivers=drivers,

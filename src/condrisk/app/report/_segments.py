@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeRegressor
 
 from condrisk._validation import Vector
+from condrisk.app._numbers import exact, roundest
 from condrisk.app.report._steps import floor_of, mean_limits
-from condrisk.app.report._words import exact, isolated, roundest
+from condrisk.app.report._words import isolated
 
 MIN_ROWS = 100
 MIN_LEAF = 20
@@ -313,9 +314,9 @@ def _range(name: str, tests: list[Condition], dates: frozenset[str]) -> str:
     lows = [float(test.value) for test in tests if test.relation == ">"]
     highs = [float(test.value) for test in tests if test.relation == "≤"]
     if lows and highs:
-        said = f"{text(max(lows))} &lt; {isolated(name)} ≤ {text(min(highs))}"
+        phrase = f"{text(max(lows))} &lt; {isolated(name)} ≤ {text(min(highs))}"
     elif lows:
-        said = f"{isolated(name)} &gt; {text(max(lows))}"
+        phrase = f"{isolated(name)} &gt; {text(max(lows))}"
     else:
-        said = f"{isolated(name)} ≤ {text(min(highs))}"
-    return f"({said} or missing)" if all(test.or_missing for test in tests) else said
+        phrase = f"{isolated(name)} ≤ {text(min(highs))}"
+    return f"({phrase} or missing)" if all(test.or_missing for test in tests) else phrase

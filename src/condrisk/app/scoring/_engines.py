@@ -16,7 +16,7 @@ from condrisk.app.models import TableModel
 from condrisk.app.scoring._scores import score_table
 
 
-class Promise(Protocol):
+class Future(Protocol):
     """Scores that may still be under way."""
 
     def result(self) -> pa.Table:
@@ -27,7 +27,7 @@ class Engine(NamedTuple):
     """Scores batches, several at a time."""
 
     # Gets the columns of the model, whether they are text, and known bad rows.
-    submit: Callable[[pa.Table, bool, dict[int, str]], Promise]
+    submit: Callable[[pa.Table, bool, dict[int, str]], Future]
     depth: int  # how many batches are to be under way
 
 
@@ -45,7 +45,7 @@ def local_engine(model: TableModel, *, cost: float | None, threads: int | None) 
         ThreadPoolExecutor(n_threads, initializer=_one_thread) as pool,
     ):
 
-        def send(table: pa.Table, text: bool, bad: dict[int, str]) -> Promise:
+        def send(table: pa.Table, text: bool, bad: dict[int, str]) -> Future:
             return pool.submit(score_table, model, table, cost=cost, text=text, bad=bad)
 
         try:
@@ -66,27 +66,27 @@ def dask_engine(
     """Score on the workers of a cluster, or of a local one that is started for the purpose."""
     with connect(scheduler, workers=workers) as client:
         # The model is the result of a task: should its worker die, another makes it again.
-        there = submit(client, _same, model)
+        there = submit(client, _identity, model)
 
-        def send(table: pa.Table, text: bool, bad: dict[int, str]) -> Promise:
-            return submit(client, _score_packed, there, _packed(table), cost, text, bad)
+        def send(table: pa.Table, text: bool, bad: dict[int, str]) -> Future:
+            return submit(client, _score_ipc, there, _to_ipc(table), cost, text, bad)
 
         threads = sum(client.nthreads().values())
         yield Engine(send, 2 * max(threads, 2))
 
 
-def _same(model: TableModel) -> TableModel:
+def _identity(model: TableModel) -> TableModel:
     return model
 
 
-def _packed(table: pa.Table) -> bytes:
+def _to_ipc(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     return sink.getvalue().to_pybytes()
 
 
-def _score_packed(
+def _score_ipc(
     model: TableModel, packed: bytes, cost: float | None, text: bool, bad: dict[int, str]
 ) -> pa.Table:
     """Score a batch, in the process of a worker."""

@@ -13,19 +13,18 @@ from typing import Literal
 
 import pyarrow as pa
 
+from condrisk.app._paths import written_format
 from condrisk.app.models import TableModel, load_model
-from condrisk.app.scoring._engines import Engine, Promise, dask_engine, local_engine
+from condrisk.app.scoring._engines import Engine, Future, dask_engine, local_engine
 from condrisk.app.scoring._journal import Journal, run_head
 from condrisk.app.scoring._output import Output, Receipt, check_names
 from condrisk.app.scoring._read_ahead import read_ahead
 from condrisk.app.scoring._scores import unseen_categories
 from condrisk.app.scoring._summary import ScoreSummary, Tally
-from condrisk.app.tables import TableError
-from condrisk.app.tables._batches import Batch, TableSource
-from condrisk.app.tables._writer import written_format
+from condrisk.app.tables import Batch, TableError, TableSource
 
 # Called with how many rows are done, and which share of the work that is.
-Tell = Callable[[int, float], None]
+Progress = Callable[[int, float], None]
 
 
 def score_file(
@@ -41,7 +40,7 @@ def score_file(
     workers: int | None = None,
     prefix: str = "",
     overwrite: bool = False,
-    tell: Tell | None = None,
+    progress: Progress | None = None,
 ) -> ScoreSummary:
     """Add prediction, risk and decision to the rows of a file, however many they are.
 
@@ -78,7 +77,7 @@ def score_file(
     overwrite : bool, default=False
         Whether to score again what is finished, and to replace files that are there. What the
         same call had scored when it was stopped is kept.
-    tell : callable or None, default=None
+    progress : callable or None, default=None
         Called, after each batch, with the rows done so far and the share of all that they are.
 
     Returns
@@ -125,9 +124,9 @@ def score_file(
         journal, receipt = Journal(output, head), Receipt(output, head | {"prefix": prefix})
         if not overwrite and (known := receipt.known(stopped=journal.exists())) is not None:
             return replace(known, finished_before=True)
-        journal.begin(anew=overwrite)
+        journal.begin(overwrite=overwrite)
         with Output(output, table, model, journal, prefix=prefix) as files, working as scorers:
-            tally = _run(table, model, scorers, journal, files, tell)
+            tally = _run(table, model, scorers, journal, files, progress)
     summary = tally.summary(
         output, files.rejects, seconds=time.perf_counter() - started, notes=table.notes
     )
@@ -171,11 +170,11 @@ def _run(
     engine: Engine,
     journal: Journal,
     files: Output,
-    tell: Tell | None,
+    progress: Progress | None,
 ) -> Tally:
     """Read in one thread, score in others, and write in this one, batch after batch."""
     tally = Tally()
-    under_way: deque[tuple[Batch, pa.Table | Promise]] = deque()
+    under_way: deque[tuple[Batch, pa.Table | Future]] = deque()
 
     def finish() -> None:
         batch, scores = under_way.popleft()
@@ -184,9 +183,9 @@ def _run(
             scores = scores.result()
             journal.save(batch.number, scores)
         tally.add(batch, files.write(batch, scores), unseen_categories(scores), known=known)
-        if tell is not None:
+        if progress is not None:
             share = tally.rows / table.n_rows if table.n_rows else table.read_share
-            tell(tally.rows, share)
+            progress(tally.rows, share)
 
     columns = list(model.schema.names)
     with closing(read_ahead(table)) as batches:

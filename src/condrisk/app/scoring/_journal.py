@@ -85,15 +85,15 @@ class Journal:
         self.folder = output.with_name(f"{output.name}.parts")
         self.head = head
 
-    def begin(self, *, anew: bool) -> None:
-        """Make the folder, or go on with the one of the same run; another's goes if `anew`."""
+    def begin(self, *, overwrite: bool) -> None:
+        """Make the folder, or go on with the one of the same run; another's goes if `overwrite`."""
         try:
             known = json.loads((self.folder / _HEAD).read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError, ValueError):
             self._make()
             return
         changed = difference(known, self.head)
-        if changed and not anew:
+        if changed and not overwrite:
             raise TableError(
                 f"{self.folder} holds scores of a run that was stopped, and {changed}: "
                 f"call it as before to go on, or start anew with --overwrite (overwrite=True)."

@@ -18,8 +18,7 @@ from condrisk.app.models import TableModel
 from condrisk.app.scoring._journal import Journal, difference
 from condrisk.app.scoring._scores import ADDED
 from condrisk.app.scoring._summary import ScoreSummary
-from condrisk.app.tables import TableError, TableWriter
-from condrisk.app.tables._batches import Batch, TableSource, to_polars
+from condrisk.app.tables import Batch, TableError, TableSource, TableWriter, to_polars
 
 
 def check_names(names: Sequence[str], model: TableModel, prefix: str) -> None:
@@ -109,13 +108,13 @@ class Output:
         numbers = pa.array([*batch.rows[is_bad].tolist(), *lines], pa.int64())
         why = [*reasons.filter(pa.array(is_bad)).to_pylist(), *(why for _, why in batch.malformed)]
         for at, (name, column) in enumerate({"row": numbers, "reason": pa.array(why)}.items()):
-            rows = rows.add_column(at, _free(name, rows.column_names), column)
+            rows = rows.add_column(at, _unused_name(name, rows.column_names), column)
         if self._rejected is None:
             self._rejected = self._open(self.rejects)
         self._rejected.write(rows.take(compute.sort_indices(numbers)))
 
 
-def _free(name: str, taken: Sequence[str]) -> str:
+def _unused_name(name: str, taken: Sequence[str]) -> str:
     while name in taken:
         name += "_"
     return name

@@ -12,8 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from condrisk.app.models import TableModel
-from condrisk.app.tables import Checked, Column
-from condrisk.app.tables._batches import to_polars
+from condrisk.app.tables import Checked, Column, to_polars
 
 ADDED = ("prediction", "risk", "defer")
 _UNSEEN = b"unseen"

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import compute
 
-from condrisk.app.tables._batches import Batch
+from condrisk.app.tables import Batch
 
 
 @dataclass(frozen=True)

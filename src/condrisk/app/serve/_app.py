@@ -14,7 +14,7 @@ from starlette.routing import Route
 import condrisk
 from condrisk.app.models import TableModel
 from condrisk.app.serve._decide import Decide
-from condrisk.app.serve._gate import Door, Gate
+from condrisk.app.serve._gate import Gate, Lifecycle
 from condrisk.app.serve._metrics import CONTENT_TYPE, Metrics, labels_of
 from condrisk.app.serve._openapi import describe
 from condrisk.app.serve._page import page, report_headers
@@ -93,11 +93,11 @@ def create_app(
         batching=batching,
         metrics=metrics,
     )
-    door = Door()
+    lifecycle = Lifecycle()
     app = FastAPI(
         title=_title(model), docs_url=None, redoc_url=None, openapi_url=None, lifespan=_lifespan
     )
-    app.state.decide, app.state.door = decide, door
+    app.state.decide, app.state.lifecycle = decide, lifecycle
     app.router.routes.append(Route("/decide", decide, methods=["POST"]))
     description = describe(
         title=_title(model),
@@ -112,7 +112,9 @@ def create_app(
         app, page(model, priced=decide.priced, has_report=report_html is not None), report_html
     )
     app.add_exception_handler(HTTPException, _as_refusal)
-    app.add_middleware(Gate, door=door, metrics=metrics, paths=_PATHS, token=token, hosts=hosts)
+    app.add_middleware(
+        Gate, lifecycle=lifecycle, metrics=metrics, paths=_PATHS, token=token, hosts=hosts
+    )
     return app
 
 
@@ -137,7 +139,7 @@ def _add_machine_paths(
 ) -> None:
     @app.api_route("/health", methods=["GET", "HEAD"])
     async def health() -> Response:
-        if app.state.door.stopping:
+        if app.state.lifecycle.stopping:
             return JSONResponse({"status": "stopping"}, 503)
         return JSONResponse({"status": "ok"})
 

@@ -15,24 +15,24 @@ from threadpoolctl import threadpool_limits
 from condrisk.app.serve._refusal import RefusedError
 
 Job = TypeVar("Job")
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 # After a batch of several requests the next one waits for those who were just answered, at most
 # this share of the time that the batch took. Otherwise the quickest of them would be computed
 # alone while the others wait, and half of the gain is lost.
-PATIENCE = 0.25
+MAX_WAIT_SHARE = 0.25
 
 
-class _Waiting(Generic[Job, Answer]):
+class _Waiting(Generic[Job, Result]):
     __slots__ = ("future", "job", "size")
 
-    def __init__(self, job: Job, size: int, future: asyncio.Future[Answer]) -> None:
+    def __init__(self, job: Job, size: int, future: asyncio.Future[Result]) -> None:
         self.job = job
         self.size = size
         self.future = future
 
 
-class Batcher(Generic[Job, Answer]):
+class Batcher(Generic[Job, Result]):
     """Collect the jobs that come in while a batch is being computed; compute them together next.
 
     A lone job starts at once: nothing waits for company that may not come. A job that fails takes
@@ -41,7 +41,7 @@ class Batcher(Generic[Job, Answer]):
     Parameters
     ----------
     compute : callable
-        From a list of jobs to the list of their answers; an answer that is an exception is raised
+        From a list of jobs to the list of their results; a result that is an exception is raised
         in its own request. It runs in the one thread of the batcher.
     most_rows : int
         A batch takes no further job once it has that many rows.
@@ -56,7 +56,7 @@ class Batcher(Generic[Job, Answer]):
 
     def __init__(
         self,
-        compute: Callable[[list[Job]], Sequence[Answer | BaseException]],
+        compute: Callable[[list[Job]], Sequence[Result | BaseException]],
         *,
         most_rows: int,
         most_waiting: int,
@@ -67,8 +67,8 @@ class Batcher(Generic[Job, Answer]):
         self._at_once = at_once
         self._most_rows = most_rows if batching else 0
         self._most_waiting = most_waiting
-        self._waiting: deque[_Waiting[Job, Answer]] = deque()
-        self._batches: SimpleQueue[list[_Waiting[Job, Answer]] | None] = SimpleQueue()
+        self._waiting: deque[_Waiting[Job, Result]] = deque()
+        self._batches: SimpleQueue[list[_Waiting[Job, Result]] | None] = SimpleQueue()
         self._busy = False
         self._timer: asyncio.Handle | None = None
         self._expected = 0
@@ -89,7 +89,7 @@ class Batcher(Generic[Job, Answer]):
             await asyncio.to_thread(self._thread.join)
             self._thread = None
 
-    async def submit(self, job: Job, size: int) -> Answer:
+    async def submit(self, job: Job, size: int) -> Result:
         """Return the answer to a job.
 
         Parameters
@@ -112,7 +112,7 @@ class Batcher(Generic[Job, Answer]):
                 f"{self.rows_waiting} rows are waiting already; try again in a moment.",
                 headers={"Retry-After": "1"},
             )
-        item: _Waiting[Job, Answer] = _Waiting(job, size, self._loop.create_future())
+        item: _Waiting[Job, Result] = _Waiting(job, size, self._loop.create_future())
         self._waiting.append(item)
         self.rows_waiting += size
         if not self._busy:
@@ -130,7 +130,7 @@ class Batcher(Generic[Job, Answer]):
     def _next(self) -> None:
         """Give the thread its next batch."""
         self._timer, self._expected = None, 0
-        batch: list[_Waiting[Job, Answer]] = []
+        batch: list[_Waiting[Job, Result]] = []
         rows = 0
         while self._waiting and (not batch or rows + self._waiting[0].size <= self._most_rows):
             item = self._waiting.popleft()
@@ -142,28 +142,28 @@ class Batcher(Generic[Job, Answer]):
             return
         self._busy = True
         if self._at_once:
-            self._done(batch, self._answers([item.job for item in batch]), 0.0)
+            self._done(batch, self._results([item.job for item in batch]), 0.0)
         else:
             self._batches.put(batch)
 
     def _done(
         self,
-        batch: list[_Waiting[Job, Answer]],
-        answers: Sequence[Answer | BaseException],
+        batch: list[_Waiting[Job, Result]],
+        results: Sequence[Result | BaseException],
         seconds: float,
     ) -> None:
-        """Hand out the answers and go on."""
+        """Hand out the results and go on."""
         self._busy = False
-        for item, answer in zip(batch, answers, strict=True):
+        for item, result in zip(batch, results, strict=True):
             if item.future.done():
                 continue
-            if isinstance(answer, BaseException):
-                item.future.set_exception(answer)
+            if isinstance(result, BaseException):
+                item.future.set_exception(result)
             else:
-                item.future.set_result(answer)
+                item.future.set_result(result)
         if len(batch) > 1 and seconds:
             self._expected = len(batch) + len(self._waiting)
-            self._timer = self._loop.call_later(PATIENCE * seconds, self._next)
+            self._timer = self._loop.call_later(MAX_WAIT_SHARE * seconds, self._next)
         elif self._waiting:
             self._timer = self._loop.call_soon(self._next)
 
@@ -174,18 +174,18 @@ class Batcher(Generic[Job, Answer]):
         threadpool_limits(1)
         while (batch := self._batches.get()) is not None:
             began = perf_counter()
-            answers: Sequence[Answer | BaseException]
+            results: Sequence[Result | BaseException]
             try:
-                answers = self._answers([item.job for item in batch])
+                results = self._results([item.job for item in batch])
             except BaseException as error:  # a panic of compiled code must not end the thread
-                answers = [error] * len(batch)
+                results = [error] * len(batch)
             seconds = perf_counter() - began
-            self._loop.call_soon_threadsafe(self._done, batch, answers, seconds)
+            self._loop.call_soon_threadsafe(self._done, batch, results, seconds)
 
-    def _answers(self, jobs: list[Job]) -> Sequence[Answer | BaseException]:
+    def _results(self, jobs: list[Job]) -> Sequence[Result | BaseException]:
         try:
             return self._compute(jobs)
         except Exception as error:
             if len(jobs) == 1:
                 return [error]
-            return [self._answers([job])[0] for job in jobs]
+            return [self._results([job])[0] for job in jobs]

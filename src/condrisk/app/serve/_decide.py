@@ -12,7 +12,6 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from condrisk.app.models import TableModel
-from condrisk.app.serve._answers import encode_answer, kind_of_answer, kind_of_body
 from condrisk.app.serve._arrow_rows import read_arrow
 from condrisk.app.serve._batcher import Batcher
 from condrisk.app.serve._body import read_body
@@ -21,8 +20,8 @@ from condrisk.app.serve._json_rows import JSON, JsonReader
 from condrisk.app.serve._metrics import Metrics
 from condrisk.app.serve._quick import Decided
 from condrisk.app.serve._refusal import RefusedError, bad_rows
-from condrisk.app.tables import TableError
-from condrisk.app.tables._columns import LARGEST
+from condrisk.app.serve._responses import body_type, encode_response, response_type
+from condrisk.app.tables import MAX_NUMBER, TableError
 from condrisk.deferral import CostRule
 
 # A batch of that many rows is as fast a row as any; more would make the others wait.
@@ -90,7 +89,7 @@ class Decide:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a request."""
         try:
-            body, kind = await self._answer(scope, receive)
+            body, kind = await self._respond(scope, receive)
         except RefusedError as refusal:
             if refusal.rows:
                 self._metrics.refused.inc(len(refusal.rows))
@@ -103,11 +102,11 @@ class Decide:
         await send({"type": "http.response.start", "status": 200, "headers": head})
         await send({"type": "http.response.body", "body": body})
 
-    async def _answer(self, scope: Any, receive: Any) -> tuple[bytes, str]:
+    async def _respond(self, scope: Any, receive: Any) -> tuple[bytes, str]:
         """Return the body of the answer and its kind."""
         headers = dict(scope["headers"])
-        kind = kind_of_body(headers.get(b"content-type", b""))
-        wanted = kind_of_answer(headers.get(b"accept", b""), kind)
+        kind = body_type(headers.get(b"content-type", b""))
+        wanted = response_type(headers.get(b"accept", b""), kind)
         reading = True
         try:
             async with asyncio.timeout(self._timeout):
@@ -119,7 +118,7 @@ class Decide:
                     decided = await self.batcher.submit(job, len(job.rows))
         except TimeoutError:
             raise self._too_late(reading) from None
-        return encode_answer(decided, wanted), wanted
+        return encode_response(decided, wanted), wanted
 
     def _too_late(self, reading: bool) -> RefusedError:
         if reading:
@@ -141,8 +140,8 @@ class Decide:
         return job if price is None or job.cost is not None else job._replace(cost=price)
 
     def _from_json(self, body: bytes) -> Job:
-        rows, said, cost = self._reader.read(body)
-        return Job(rows, said, self._cost(cost))
+        rows, prediction, cost = self._reader.read(body)
+        return Job(rows, prediction, self._cost(cost))
 
     def _from_arrow(self, body: bytes) -> Job:
         frame = read_arrow(body, self._max_rows)
@@ -155,8 +154,8 @@ class Decide:
         for count in checked.unseen.values():
             self._metrics.unseen.inc(count)
         name = self._model.prediction_column
-        said = None if name is None else checked.good[name].to_list()
-        return Job(self._model.encode(checked.good), said, None)
+        prediction = None if name is None else checked.good[name].to_list()
+        return Job(self._model.encode(checked.good), prediction, None)
 
     def _cost(self, cost: Any) -> float | None:
         """Return the price that a request gives, None for the model's own."""
@@ -164,8 +163,8 @@ class Decide:
             return None
         if not self.priced:
             raise RefusedError(422, "cost must not be given: the model's rule uses no price.")
-        if type(cost) not in (int, float) or not 0 <= cost <= LARGEST:
-            raise RefusedError(422, f"cost must be a number from 0 to {LARGEST:g}.")
+        if type(cost) not in (int, float) or not 0 <= cost <= MAX_NUMBER:
+            raise RefusedError(422, f"cost must be a number from 0 to {MAX_NUMBER:g}.")
         return float(cost)
 
 

@@ -23,12 +23,12 @@ Floats = NDArray[np.float64]
 class Job(NamedTuple):
     """What one request wants to know.
 
-    `rows` are numbers as `TableModel.encode` gives them, `said` are the predictions where the
-    predictor lives elsewhere, and `cost` is None for the model's own price.
+    `rows` are numbers as `TableModel.encode` gives them, `prediction` are those of an external
+    predictor, and `cost` is None for the model's own price.
     """
 
     rows: list[Row] | Floats
-    said: Sequence[Any] | None
+    prediction: Sequence[Any] | None
     cost: float | None
 
     def part(self, begin: int, end: int) -> Job:
@@ -44,8 +44,8 @@ class Job(NamedTuple):
         Job
             With the same price.
         """
-        said = None if self.said is None else self.said[begin:end]
-        return Job(self.rows[begin:end], said, self.cost)
+        prediction = None if self.prediction is None else self.prediction[begin:end]
+        return Job(self.rows[begin:end], prediction, self.cost)
 
 
 class Decider:
@@ -92,7 +92,7 @@ class Decider:
         except ValueError:
             if len(jobs) > 1:
                 raise
-            return [bad_rows(self._without_answer(jobs[0]))]
+            return [bad_rows(self._undecidable_rows(jobs[0]))]
         self._count(decided, perf_counter() - began)
         if len(jobs) == 1:
             return [decided]
@@ -105,13 +105,15 @@ class Decider:
         """Decide; a ValueError says that the model has no answer for some of the rows."""
         sizes = [len(job.rows) for job in jobs]
         with np.errstate(all="ignore"):
-            decided = self._decide(_stack(jobs, sizes), self._prices(jobs, sizes), self._said(jobs))
+            decided = self._decide(
+                _stack(jobs, sizes), self._prices(jobs, sizes), self._predictions(jobs)
+            )
         prediction = decided.prediction
         if prediction.dtype.kind == "f" and not np.isfinite(prediction).all():
             raise ValueError("the prediction is NaN or infinite on some rows.")
         return decided
 
-    def _without_answer(self, job: Job) -> dict[int, str]:
+    def _undecidable_rows(self, job: Job) -> dict[int, str]:
         """Return rows that have no answer, and why, by halving until they are alone."""
         found: dict[int, str] = {}
         parts = [(0, len(job.rows))]
@@ -134,11 +136,11 @@ class Decider:
         prices = [own if job.cost is None else job.cost for job in jobs]
         return np.repeat(np.array(prices, dtype=np.float64), sizes)
 
-    def _said(self, jobs: list[Job]) -> NDArray[Any] | None:
+    def _predictions(self, jobs: list[Job]) -> NDArray[Any] | None:
         name = self._model.prediction_column
         if name is None:
             return None
-        values = list(chain.from_iterable(job.said or () for job in jobs))
+        values = list(chain.from_iterable(job.prediction or () for job in jobs))
         return self._model.predictions(pl.DataFrame({name: values}))
 
     def _count(self, decided: Decided, seconds: float) -> None:

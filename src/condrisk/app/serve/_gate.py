@@ -17,7 +17,7 @@ OPEN = frozenset({"/health"})
 _CLOSE = (b"connection", b"close")
 
 
-class Door:
+class Lifecycle:
     """Whether the service is about to stop; the server says so.
 
     Attributes
@@ -37,7 +37,7 @@ class Gate:
     ----------
     app : ASGI application
         What lies behind.
-    door : Door
+    lifecycle : Lifecycle
         Whether the service is about to stop.
     metrics : Metrics
         Where requests are counted.
@@ -55,14 +55,14 @@ class Gate:
         self,
         app: Any,
         *,
-        door: Door,
+        lifecycle: Lifecycle,
         metrics: Metrics,
         paths: Collection[str],
         token: str | None = None,
         hosts: Collection[str] | None = None,
     ) -> None:
         self._app = app
-        self._door = door
+        self._lifecycle = lifecycle
         self._metrics = metrics
         self._paths = frozenset(paths)
         self._token = None if token is None else token.encode()
@@ -80,7 +80,7 @@ class Gate:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                if self._door.stopping:
+                if self._lifecycle.stopping:
                     message["headers"] = [*message.get("headers", ()), _CLOSE]
             await send(message)
 

@@ -8,8 +8,7 @@ from datetime import date
 from typing import Any, NoReturn
 
 from condrisk.app.serve._refusal import RefusedError, bad_rows
-from condrisk.app.tables import Column
-from condrisk.app.tables._columns import LARGEST
+from condrisk.app.tables import MAX_NUMBER, Column
 
 JSON = "application/json"
 Row = tuple[float, ...]
@@ -71,19 +70,19 @@ class JsonReader:
             With status 400 if it is no JSON, 422 if it has too many rows, is not of that form, or
             some rows do not fit; it then lists which and why.
         """
-        asked = _decode(body)
-        if type(asked) is not dict or type(asked.get("rows")) is not list:
+        request = _decode(body)
+        if type(request) is not dict or type(request.get("rows")) is not list:
             raise RefusedError(422, 'The body must be an object such as {"rows": [{…}]}.')
-        rows = asked["rows"]
-        if len(asked) > 1:
-            _check_keys(asked)
+        rows = request["rows"]
+        if len(request) > 1:
+            _check_keys(request)
         if len(rows) > self._most_rows:
             raise RefusedError(
                 422, f"There are more than {self._most_rows} rows; send fewer at a time."
             )
         numbers = self._numbers(rows)
         kept = None if self._keep is None else [row[self._keep] for row in rows]
-        return numbers, kept, asked.get("cost")
+        return numbers, kept, request.get("cost")
 
     def _numbers(self, rows: list[Any]) -> list[Row]:
         converters = self._converters
@@ -115,11 +114,11 @@ class JsonReader:
         raise AssertionError("the row is fine")  # pragma: no cover
 
 
-def _check_keys(asked: dict[str, Any]) -> None:
-    unknown = sorted(asked.keys() - {"rows", "cost"})
+def _check_keys(request: dict[str, Any]) -> None:
+    unknown = sorted(request.keys() - {"rows", "cost"})
     if unknown:
         raise RefusedError(422, f"The body has an unknown key {_shown(unknown[0])}.")
-    if asked["cost"] is None:
+    if request["cost"] is None:
         raise RefusedError(422, "cost must be a number; leave it out for the model's own price.")
 
 
@@ -131,7 +130,7 @@ def _converter(column: Column, on_unseen: Callable[[], Any]) -> Callable[[Any], 
     if column.kind == "category":
         return _category(column, on_unseen)
     convert, right = {
-        "number": (_number, f"a number between -{LARGEST:g} and {LARGEST:g}"),
+        "number": (_number, f"a number between -{MAX_NUMBER:g} and {MAX_NUMBER:g}"),
         "boolean": (_boolean, "true or false"),
         "date": (_day, "a date such as 2026-11-15"),
     }[column.kind]
@@ -151,7 +150,7 @@ def _converter(column: Column, on_unseen: Callable[[], Any]) -> Callable[[Any], 
 
 
 def _number(value: Any) -> float | None:
-    if (type(value) is float or type(value) is int) and -LARGEST <= value <= LARGEST:
+    if (type(value) is float or type(value) is int) and -MAX_NUMBER <= value <= MAX_NUMBER:
         return float(value)
     return None
 

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date, timedelta
+from importlib import resources
 from typing import Any
 
 from condrisk.app.models import TableModel
-from condrisk.app.serve._arrow_rows import ARROW
-from condrisk.app.serve._json_rows import JSON
-from condrisk.app.tables import Column
-from condrisk.app.tables._columns import LARGEST
-
-_INTRODUCTION = (
-    "Predictions with the risk of each: the expected loss of that very prediction, and whether to "
-    "ask somebody who knows better instead."
-)
-_REFUSALS = {
-    400: "The body is not what its content type says, or ended early.",
-    406: "The Accept header allows neither JSON nor Arrow.",
-    408: "The body did not arrive in time.",
-    413: "The body is too long.",
-    415: "The content type is neither JSON nor Arrow, or the Arrow stream is compressed.",
-    422: "The price or some rows do not fit, there are too many rows, or the model has no finite "
-    "answer for them: nothing was decided; where single rows are at fault, `rows` says why.",
-    503: "Too many rows are waiting, or the service is stopping.",
-    504: "The decision took too long.",
-}
+from condrisk.app.serve._gate import OPEN
+from condrisk.app.tables import MAX_NUMBER, Column
 
 
 def describe(
@@ -51,71 +35,50 @@ def describe(
     dict
         OpenAPI 3.1.
     """
-    schemas = {
-        "Question": _question(model, most_rows, priced),
-        "Row": _row(model),
-        "Answer": _answer(model.classes),
-        "Error": _error(),
-    }
-    components: dict[str, Any] = {"schemas": schemas}
-    if protected:
-        components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": title, "version": version, "description": _INTRODUCTION},
-        "paths": _paths(model, priced, protected),
-        "components": components,
-    }
-
-
-def day(days: float) -> str:
-    """Return a number of days since 1970-01-01 as a date.
-
-    Parameters
-    ----------
-    days : float
-        The days.
-
-    Returns
-    -------
-    str
-        Such as 2024-12-31.
-    """
-    return (date(1970, 1, 1) + timedelta(days=int(days))).isoformat()
-
-
-# -- what goes in and out -----------------------------------------------------------------------
-
-
-def _question(model: TableModel, most_rows: int, priced: bool) -> dict[str, Any]:
-    rows = {"$ref": "#/components/schemas/Row"}
-    question: dict[str, Any] = {
-        "type": "object",
-        "required": ["rows"],
-        "additionalProperties": False,
-        "properties": {"rows": {"type": "array", "maxItems": most_rows, "items": rows}},
-    }
-    if priced:
-        question["properties"]["cost"] = _cost(model.cost)
-    return question | {"examples": [{"rows": [model.manifest["example"]]}]}
-
-
-def _row(model: TableModel) -> dict[str, Any]:
+    text = resources.files("condrisk.app.serve").joinpath("openapi.json").read_text("utf-8")
+    document = json.loads(text)
+    document["info"] |= {"title": title, "version": version}
+    schemas = document["components"]["schemas"]
+    decision = schemas["Answer"]["properties"]["rows"]["items"]["properties"]
+    decision["prediction"] = (
+        {"type": "number"} if model.classes is None else {"enum": model.classes}
+    )
+    question, example = schemas["Question"], model.manifest["example"]
+    question["properties"]["rows"]["maxItems"] = most_rows
+    question["examples"] = [{"rows": [example]}]
     columns = model.schema.columns
-    return {
-        "type": "object",
-        "description": "One row; null is a missing value, and keys of other names are ignored.",
+    schemas["Row"] |= {
         "required": [column.name for column in columns],
         "properties": {column.name: _value(column) for column in columns},
-        "examples": [model.manifest["example"]],
+        "examples": [example],
     }
+    decide = document["paths"]["/decide"]["post"]
+    if priced:
+        question["properties"]["cost"] = decide["parameters"][0]["schema"] = _cost(model.cost)
+    else:
+        del decide["parameters"]
+    if protected:
+        _protect(document)
+    return document
+
+
+def _protect(document: dict[str, Any]) -> None:
+    """Add the token that requests need, and what is answered without it."""
+    document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+    refusal = {"description": "The token is missing or wrong.", "content": error}
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            if path not in OPEN:
+                operation["security"] = [{"token": []}]
+                operation["responses"]["401"] = refusal
 
 
 def _value(column: Column) -> dict[str, Any]:
     kind = {"number": "number", "boolean": "boolean"}.get(column.kind, "string")
     value: dict[str, Any] = {"type": kind if column.required else [kind, "null"]}
     if column.kind == "number":
-        value |= {"minimum": -LARGEST, "maximum": LARGEST}
+        value |= {"minimum": -MAX_NUMBER, "maximum": MAX_NUMBER}
     elif column.kind == "date":
         value["format"] = "date"
     elif column.kind == "category" and column.required:
@@ -154,129 +117,22 @@ def _cost(cost: float | None) -> dict[str, Any]:
     return {
         "type": "number",
         "minimum": 0,
-        "maximum": LARGEST,
+        "maximum": MAX_NUMBER,
         "description": f"The price of asking, in units of the loss. {own}",
     }
 
 
-def _answer(classes: list[Any] | None) -> dict[str, Any]:
-    prediction: dict[str, Any] = {"type": "number"} if classes is None else {"enum": classes}
-    decision = {
-        "type": "object",
-        "required": ["prediction", "risk", "defer"],
-        "additionalProperties": False,
-        "properties": {
-            "prediction": prediction,
-            "risk": {"type": "number", "description": "Its expected loss."},
-            "defer": {"type": "boolean", "description": "True: ask the expert."},
-        },
-    }
-    rows = {"type": "array", "description": "In the order of the rows.", "items": decision}
-    return {
-        "type": "object",
-        "required": ["rows"],
-        "additionalProperties": False,
-        "properties": {"rows": rows},
-    }
+def day(days: float) -> str:
+    """Return a number of days since 1970-01-01 as a date.
 
+    Parameters
+    ----------
+    days : float
+        The days.
 
-def _error() -> dict[str, Any]:
-    row = {"type": "integer", "minimum": 0, "description": "The position, from 0."}
-    fault = {
-        "type": "object",
-        "required": ["row", "reason"],
-        "properties": {"row": row, "reason": {"type": "string"}},
-    }
-    return {
-        "type": "object",
-        "required": ["error"],
-        "properties": {
-            "error": {"type": "string", "description": "What is wrong, in one sentence."},
-            "rows": {
-                "type": "array",
-                "description": "Where single rows are at fault: which, and why.",
-                "items": fault,
-            },
-        },
-    }
-
-
-# -- paths --------------------------------------------------------------------------------------
-
-
-def _paths(model: TableModel, priced: bool, protected: bool) -> dict[str, Any]:
-    manifest = {"type": "object", "required": ["task", "schema", "rule", "loss"]}
-    text = {"type": "string"}
-    return {
-        "/decide": {"post": _decide(model, priced, protected)},
-        "/health": {"get": _health()},
-        "/model": {"get": _get("What the model says of itself.", JSON, manifest, protected)},
-        "/metrics": {"get": _get("Counters for Prometheus.", "text/plain", text, protected)},
-    }
-
-
-def _decide(model: TableModel, priced: bool, protected: bool) -> dict[str, Any]:
-    arrow = {
-        "description": "An uncompressed Arrow IPC stream with the columns of a row.",
-        "type": "string",
-        "format": "binary",
-    }
-    decided = {"type": "string", "format": "binary"}
-    refusals = {str(status): _refused(why) for status, why in _REFUSALS.items()}
-    operation: dict[str, Any] = {
-        "summary": "Predict, estimate the risk, and decide whether to ask, for each row.",
-        "operationId": "decide",
-        "requestBody": {
-            "required": True,
-            "content": {
-                JSON: {"schema": {"$ref": "#/components/schemas/Question"}},
-                ARROW: {"schema": arrow},
-            },
-        },
-        "responses": {
-            "200": {
-                "description": "The decisions, in the kind of the body or that of Accept.",
-                "content": {
-                    JSON: {"schema": {"$ref": "#/components/schemas/Answer"}},
-                    ARROW: {"schema": decided},
-                },
-            },
-            **refusals,
-        },
-    }
-    if priced:
-        operation["parameters"] = [
-            {
-                "name": "cost",
-                "in": "query",
-                "description": "The price where the body, such as one of Arrow, gives none.",
-                "schema": _cost(model.cost),
-            }
-        ]
-    return _guarded(operation, protected)
-
-
-def _get(summary: str, kind: str, schema: dict[str, Any], protected: bool) -> dict[str, Any]:
-    answer = {"description": summary, "content": {kind: {"schema": schema}}}
-    return _guarded({"summary": summary, "responses": {"200": answer}}, protected)
-
-
-def _health() -> dict[str, Any]:
-    status = {"type": "object", "required": ["status"]}
-    operation = _get("Whether the service runs.", JSON, status, protected=False)
-    stopping = operation["responses"]["200"] | {"description": "The service is stopping."}
-    return operation | {"responses": operation["responses"] | {"503": stopping}}
-
-
-def _guarded(operation: dict[str, Any], protected: bool) -> dict[str, Any]:
-    if not protected:
-        return operation
-    responses = operation["responses"] | {"401": _refused("The token is missing or wrong.")}
-    return operation | {"security": [{"token": []}], "responses": responses}
-
-
-def _refused(why: str) -> dict[str, Any]:
-    return {
-        "description": why,
-        "content": {JSON: {"schema": {"$ref": "#/components/schemas/Error"}}},
-    }
+    Returns
+    -------
+    str
+        Such as 2024-12-31.
+    """
+    return (date(1970, 1, 1) + timedelta(days=int(days))).isoformat()

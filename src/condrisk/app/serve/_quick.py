@@ -20,7 +20,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from condrisk import RegressionRisk
 from condrisk.app.models import TableModel
-from condrisk.deferral import CostRule
 from condrisk.risk import LARGEST_RISK
 
 Floats = NDArray[np.float64]
@@ -60,29 +59,27 @@ def quick_decide(model: TableModel) -> tuple[Decide, bool]:
         Whether it is mere arithmetic: quicker than handing the rows to a thread.
     """
 
-    def plain(X: Floats, cost: Floats | None, said: NDArray[Any] | None) -> Decided:
-        decision = model.model.decide(X, cost=cost, prediction=said)
+    def plain(X: Floats, cost: Floats | None, given: NDArray[Any] | None) -> Decided:
+        decision = model.model.decide(X, cost=cost, prediction=given)
         return Decided(decision.prediction, decision.risk, decision.deferred)
 
     risk = model.model.risk_
     if type(risk) is not RegressionRisk or risk.features != "x":
         return plain, False
-    predictor = None if risk.predictor is None else risk.predictor_
+    predictor = None if model.prediction_column is not None else risk.predictor_
     predict, estimate = _arithmetic(predictor), _arithmetic(risk.regressor_)
     at_once = estimate is not None and (predict is not None or predictor is None)
     predict = predict or getattr(predictor, "predict", None)
     estimate = estimate or risk.regressor_.predict
+    least = risk.loss_.minimum if risk.clip else -np.inf
     rule = model.model.rule_
-    priced = type(rule) is CostRule
 
-    def quick(X: Floats, cost: Floats | None, said: NDArray[Any] | None) -> Decided:
-        prediction: Any = said if predict is None else predict(X)
-        estimated = risk._clipped(estimate(X))
-        if priced and cost is not None:
-            deferred = estimated > cost
-        else:
-            deferred = rule.defer(estimated, X=X, cost=cost)
-        return Decided(prediction, estimated, deferred)
+    def quick(X: Floats, cost: Floats | None, given: NDArray[Any] | None) -> Decided:
+        prediction: Any = given if predict is None else predict(X)
+        estimated = np.clip(np.ravel(estimate(X)), least, LARGEST_RISK)  # as `predict_risk` has it
+        if not np.isfinite(estimated).all():
+            raise ValueError("the regressor's estimate of the risk is NaN or -inf on some rows.")
+        return Decided(prediction, estimated, rule.defer(estimated, X=X, cost=cost))
 
     return (quick, at_once) if _agree(quick, plain, model) else (plain, False)
 
@@ -91,11 +88,11 @@ def _agree(quick: Decide, plain: Decide, model: TableModel) -> bool:
     """Compare on random rows in the range that was seen, some values missing."""
     rng = np.random.default_rng(0)
     X = np.column_stack([_values(column, rng) for column in model.schema.columns])
-    said = None
+    given = None
     if model.prediction_column is not None:
-        said = np.resize([0.0, 1.0] if model.classes is None else model.classes, _PROBES)
+        given = np.resize([0.0, 1.0] if model.classes is None else model.classes, _PROBES)
     cost = np.full(_PROBES, 1.0)
-    ours, theirs = quick(X, cost, said), plain(X, cost, said)
+    ours, theirs = quick(X, cost, given), plain(X, cost, given)
     if ours.prediction.dtype.kind == "f":
         same = np.allclose(ours.prediction, theirs.prediction, rtol=1e-9, atol=1e-12)
     else:
@@ -156,12 +153,12 @@ def _imputer(imputer: SimpleImputer) -> Step:
     fill = imputer.statistics_.astype(np.float64)
     if not imputer.keep_empty_features and np.isnan(fill).any():
         raise UnknownStepError("columns that are left out")
-    told = imputer.indicator_.features_ if imputer.add_indicator else None
+    indicated = imputer.indicator_.features_ if imputer.add_indicator else None
 
     def apply(X: Floats) -> Floats:
         missing = np.isnan(X)
         filled = np.where(missing, fill, X)
-        return filled if told is None else np.hstack([filled, missing[:, told]])
+        return filled if indicated is None else np.hstack([filled, missing[:, indicated]])
 
     return apply
 
@@ -196,8 +193,7 @@ def _ridge(model: Ridge) -> Step:
 def _poisson(model: PoissonRegressor) -> Step:
     def apply(X: Floats) -> Floats:
         with np.errstate(over="ignore"):
-            risk = np.exp(_sum(X, model.coef_) + model.intercept_)
-        return np.minimum(risk, LARGEST_RISK)  # as `predict_risk` has it
+            return np.exp(_sum(X, model.coef_) + model.intercept_)
 
     return apply
 

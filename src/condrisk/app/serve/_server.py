@@ -13,11 +13,11 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 
-from condrisk.app.serve._gate import Door
+from condrisk.app.serve._gate import Lifecycle
 
 # How long a connection that says nothing is kept when the service stops, in case a request is
 # already on its way.
-LAST_WORDS = 1.0
+DRAIN_SECONDS = 1.0
 # Connections at a time; what is beyond is answered with 503.
 MOST_CONNECTIONS = 512
 KEEP_ALIVE = 30
@@ -34,13 +34,15 @@ class Server(uvicorn.Server):
     ----------
     app : FastAPI
         What `create_app` made.
-    patience : float
+    grace_seconds : float
         Seconds that requests in the making have when the service stops.
     on_start : callable
         Called when requests are answered.
     """
 
-    def __init__(self, app: FastAPI, *, patience: float, on_start: Callable[[], object]) -> None:
+    def __init__(
+        self, app: FastAPI, *, grace_seconds: float, on_start: Callable[[], object]
+    ) -> None:
         config = uvicorn.Config(
             app,
             lifespan="on",
@@ -52,10 +54,10 @@ class Server(uvicorn.Server):
             backlog=MOST_CONNECTIONS,
             limit_concurrency=MOST_CONNECTIONS,
             timeout_keep_alive=KEEP_ALIVE,
-            timeout_graceful_shutdown=max(1, round(patience)),
+            timeout_graceful_shutdown=max(1, round(grace_seconds)),
         )
         super().__init__(config)
-        self._door: Door = app.state.door
+        self._lifecycle: Lifecycle = app.state.lifecycle
         self._on_start = on_start
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -66,15 +68,15 @@ class Server(uvicorn.Server):
         sockets : list of socket, optional
             The sockets that are listened on.
         """
-        self._door.stopping = True
-        await self._close_the_door(sockets or [])
+        self._lifecycle.stopping = True
+        await self._stop_listening(sockets or [])
         loop = asyncio.get_running_loop()
-        until = loop.time() + LAST_WORDS
+        until = loop.time() + DRAIN_SECONDS
         while self.server_state.connections and loop.time() < until and not self.force_exit:
             await asyncio.sleep(0.01)
         await super().shutdown(sockets)
 
-    async def _close_the_door(self, listeners: list[socket.socket]) -> None:
+    async def _stop_listening(self, listeners: list[socket.socket]) -> None:
         """Stop listening, but take those whom the system has let in and nobody has met yet."""
         arrived = []
         for listener in listeners:
@@ -150,7 +152,7 @@ def run(
     app: FastAPI,
     listener: socket.socket,
     *,
-    patience: float = 30.0,
+    grace_seconds: float = 30.0,
     on_start: Callable[[], object] | None = None,
 ) -> None:
     """Serve until the process is told to stop by SIGINT or SIGTERM.
@@ -161,10 +163,10 @@ def run(
         What `create_app` made.
     listener : socket
         What `listen` made.
-    patience : float, default=30.0
+    grace_seconds : float, default=30.0
         Seconds that requests in the making have when the service stops.
     on_start : callable, optional
         Called when requests are answered.
     """
-    server = Server(app, patience=patience, on_start=on_start or (lambda: None))
+    server = Server(app, grace_seconds=grace_seconds, on_start=on_start or (lambda: None))
     server.run(sockets=[listener])

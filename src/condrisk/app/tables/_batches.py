@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
+from condrisk.app._errors import TableError
+from condrisk.app._paths import table_format
 from condrisk.app.tables._csv import Dialect, check_names, read_dialect
-from condrisk.app.tables._errors import TableError
-from condrisk.app.tables._read import table_format
 
 BATCH_ROWS = 65_536
 # Of wide tables a batch has fewer rows: so many cells at most, but never fewer rows than this.
@@ -141,14 +141,14 @@ class TableSource:
         self.separator: str | None = None
         self.n_rows: int | None = None
         self.notes: list[str] = []
-        # Lines of CSV that do not fit: those met and not told yet, and how many were told.
+        # Lines of CSV that do not fit: those met and not reported yet, and how many were reported.
         self._malformed: list[tuple[int, str]] = []
-        self._n_told = 0
+        self._n_reported = 0
         self._file = pa.OSFile(str(self.path))
         self._size = self._file.size()
         opener: Callable[[], Iterator[pa.RecordBatch]] = getattr(self, f"_open_{kind}")
         self.schema: pa.Schema
-        with _sentences(self.path):
+        with _table_errors(self.path):
             self._read = opener()
         check_names(self.schema.names, str(self.path))
         width = max(1, len(self.schema.names))
@@ -168,7 +168,7 @@ class TableSource:
 
     def __iter__(self) -> Iterator[Batch]:
         start = number = 0
-        with _sentences(self.path):
+        with _table_errors(self.path):
             for table in regroup(self._read, self.batch_rows, schema=self.schema):
                 yield self._batch(number, start, table)
                 number, start = number + 1, start + table.num_rows
@@ -179,14 +179,14 @@ class TableSource:
         """Give rows their numbers in the file, which malformed lines have too."""
         stop = start + table.num_rows
         # The k-th malformed line, of number r, has r - 1 - k rows of the table before it.
-        before = [row - 1 - k for k, (row, _) in enumerate(self._malformed, self._n_told)]
+        before = [row - 1 - k for k, (row, _) in enumerate(self._malformed, self._n_reported)]
         here = [at for at in before if at < stop or at_end]
-        told, self._malformed = self._malformed[: len(here)], self._malformed[len(here) :]
+        reported, self._malformed = self._malformed[: len(here)], self._malformed[len(here) :]
         positions = np.arange(start, stop)
-        shift = self._n_told + np.searchsorted(here, positions, side="right")
-        self._n_told += len(here)
+        shift = self._n_reported + np.searchsorted(here, positions, side="right")
+        self._n_reported += len(here)
         table, bad = _as_text(table) if self.separator is not None else (table, {})
-        return Batch(number, table, positions + 1 + shift, bad, tuple(told))
+        return Batch(number, table, positions + 1 + shift, bad, tuple(reported))
 
     # -- the formats --------------------------------------------------------------------------
 
@@ -210,7 +210,7 @@ class TableSource:
         return _checked(reader)
 
     def _open_csv(self) -> Iterator[pa.RecordBatch]:
-        dialect = read_dialect(self.path, tell=self.notes.append)
+        dialect = read_dialect(self.path, note=self.notes.append)
         self.separator = dialect.separator
         self.schema = pa.schema([(name, pa.string()) for name in dialect.names])
         return self._read_csv(dialect)
@@ -315,7 +315,7 @@ def _blank_lines(path: Path, dialect: Dialect) -> int:
 
 
 @contextmanager
-def _sentences(path: Path) -> Iterator[None]:
+def _table_errors(path: Path) -> Iterator[None]:
     """Turn what Arrow says about a broken file into one sentence about the file."""
     try:
         yield

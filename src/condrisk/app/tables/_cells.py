@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from condrisk.app.tables._columns import LARGEST, is_day, is_text
-from condrisk.app.tables._errors import SchemaError
+from condrisk.app._dtypes import is_day, is_text
+from condrisk.app._errors import SchemaError
+from condrisk.app.tables._columns import MAX_NUMBER
 
 if TYPE_CHECKING:
     from condrisk.app.tables._schema import Column
@@ -47,9 +48,9 @@ def _numbers(given: pl.Series, column: Column) -> Cells:
     else:
         raise _wrong_type(given, "numbers")
     low, high = values.min(), values.max()  # both pass over NaN
-    if low is not None and (low < -LARGEST or high > LARGEST):  # type: ignore[operator]
-        far = (values.abs() > LARGEST) & values.is_not_nan()
-        bad |= _bad_rows(far, given, f"a number between -{LARGEST:g} and {LARGEST:g}")
+    if low is not None and (low < -MAX_NUMBER or high > MAX_NUMBER):  # type: ignore[operator]
+        far = (values.abs() > MAX_NUMBER) & values.is_not_nan()
+        bad |= _bad_rows(far, given, f"a number between -{MAX_NUMBER:g} and {MAX_NUMBER:g}")
     return Cells(values, bad)
 
 
@@ -57,7 +58,7 @@ def _numbers_of_text(given: pl.Series) -> tuple[pl.Series, dict[int, str]]:
     values = given.cast(pl.String).cast(pl.Float64, strict=False)
     if values.null_count() == given.null_count():
         return values, {}
-    text = _without_missing(given)  # slower, and seldom needed
+    text = clean_text(given)  # slower, and seldom needed
     values = text.cast(pl.Float64, strict=False)
     return values, _bad_rows(text.is_not_null() & values.is_null(), given, "a number")
 
@@ -96,7 +97,7 @@ def _booleans(given: pl.Series, column: Column) -> Cells:
     if dtype.is_numeric():
         text = given.cast(pl.Float64).fill_nan(None).cast(pl.String).str.strip_suffix(".0")
     elif is_text(dtype):
-        text = _without_missing(given).str.to_lowercase()
+        text = clean_text(given).str.to_lowercase()
     else:
         raise _wrong_type(given, "true or false")
     words = dict.fromkeys(TRUE_WORDS, True) | dict.fromkeys(FALSE_WORDS, False)
@@ -110,7 +111,7 @@ def _dates(given: pl.Series, column: Column) -> Cells:
         return Cells(given.cast(pl.Date))
     if not is_text(dtype):
         raise _wrong_type(given, "dates")
-    text = _without_missing(given)
+    text = clean_text(given)
     values = as_days(text)
     bad = text.is_not_null() & values.is_null()
     return Cells(values, _bad_rows(bad, given, "a date such as 2026-11-15"))
@@ -136,9 +137,27 @@ def missing_words(text: pl.Series) -> pl.Series:
     return text.str.to_lowercase().is_in(MISSING_WORDS).fill_null(True)
 
 
-def _without_missing(given: pl.Series) -> pl.Series:
-    """Return stripped text, null where it stands for nothing."""
-    text = given.cast(pl.String).str.strip_chars()
+def clean_text(values: pl.Series) -> pl.Series:
+    """Return text without spaces around it, null where it stands for nothing, such as "n/a".
+
+    Parameters
+    ----------
+    values : polars.Series
+        Text, or what can be cast to it.
+
+    Returns
+    -------
+    polars.Series
+        Text.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from condrisk.app.tables import clean_text
+    >>> clean_text(pl.Series([" a ", "N/A", None])).to_list()
+    ['a', None, None]
+    """
+    text = values.cast(pl.String).str.strip_chars()
     return text.set(missing_words(text), None)
 
 

@@ -7,25 +7,17 @@ from typing import Any
 
 import polars as pl
 
+from condrisk.app._dtypes import is_day, is_text
+
 # Boosted trees take no more categories than this, missing ones apart.
 MAX_CATEGORIES = 250
 # A text that differs in more than this share of the rows is a name of the row, not a category.
 NAME_SHARE = 0.5
 FEW_CATEGORIES = 30
 # Numbers beyond this are not measurements, and their squares would soon overflow.
-LARGEST = 1e30
+MAX_NUMBER = 1e30
 # Which number is the day cannot be told.
 _DATE_LIKE = r"^\d{1,2}[./-]\d{1,2}[./-]\d{2,4}"
-
-
-def is_text(dtype: Any) -> bool:
-    """Tell whether a column holds text."""
-    return dtype == pl.String or isinstance(dtype, pl.Categorical | pl.Enum)
-
-
-def is_day(dtype: Any) -> bool:
-    """Tell whether a column holds days, or moments on a day."""
-    return dtype == pl.Date or isinstance(dtype, pl.Datetime)
 
 
 def left_out(frame: pl.DataFrame, *, exclude: Sequence[str] = ()) -> dict[str, str]:
@@ -50,11 +42,11 @@ def left_out(frame: pl.DataFrame, *, exclude: Sequence[str] = ()) -> dict[str, s
     >>> left_out(pl.DataFrame({"a": [1, 2], "b": [None, None], "c": [7, 7]}))
     {'b': 'it is empty', 'c': 'it has the same value in every row'}
     """
-    reasons = {name: _why_not(frame[name]) for name in frame.columns if name not in exclude}
+    reasons = {name: _unusable_reason(frame[name]) for name in frame.columns if name not in exclude}
     return {name: reason for name, reason in reasons.items() if reason}
 
 
-def _why_not(column: pl.Series) -> str | None:
+def _unusable_reason(column: pl.Series) -> str | None:
     dtype = column.dtype
     if column.null_count() == len(column):
         return "it is empty"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import polars as pl
 
-from condrisk.app.tables._cells import as_days, missing_words
-from condrisk.app.tables._errors import TableError
+from condrisk.app._errors import TableError
+from condrisk.app.tables._cells import as_days, clean_text
 
 SEPARATORS = (",", ";", "\t", "|")
 # How much is looked at for the separator.
@@ -40,20 +40,20 @@ class Dialect:
     names: tuple[str, ...]
 
 
-def read_dialect(path: Path, *, tell: Callable[[str], None] | None = None) -> Dialect:
+def read_dialect(path: Path, *, note: Callable[[str], None] | None = None) -> Dialect:
     """Find out how a CSV file is written, from its beginning."""
     with open(path, "rb") as file:
         head = file.read(_HEAD)
-    return dialect_of(head, str(path), whole=len(head) < _HEAD, tell=tell)
+    return dialect_of(head, str(path), whole=len(head) < _HEAD, note=note)
 
 
 def dialect_of(
-    data: bytes, name: str, *, whole: bool, tell: Callable[[str], None] | None = None
+    data: bytes, name: str, *, whole: bool, note: Callable[[str], None] | None = None
 ) -> Dialect:
     """Find out how CSV is written; `name` stands for it in messages."""
     encoding = _encoding(data, name, whole=whole)
-    if encoding == "latin-1" and tell is not None:
-        tell(f"{name} is not UTF-8; it is read as Latin-1")
+    if encoding == "latin-1" and note is not None:
+        note(f"{name} is not UTF-8; it is read as Latin-1")
     text = data.decode(encoding, errors="replace").lstrip("\ufeff")
     if not text.strip():
         raise TableError(f"{name} is empty.")
@@ -113,15 +113,15 @@ def _count_outside_quotes(line: str, mark: str) -> int:
     return sum(part.count(mark) for part in line.split('"')[::2])
 
 
-def read_csv(path: Path, *, tell: Callable[[str], None] | None = None) -> pl.DataFrame:
+def read_csv(path: Path, *, note: Callable[[str], None] | None = None) -> pl.DataFrame:
     """Read a whole CSV file, and give each column the type of what stands in it."""
     data = path.read_bytes()
-    dialect = dialect_of(data, str(path), whole=True, tell=tell)
+    dialect = dialect_of(data, str(path), whole=True, note=note)
     if dialect.encoding != "utf-8":
         data = data.decode(dialect.encoding, errors="replace").encode()
     frame = read_text_columns(data, dialect, str(path))
-    tell = tell or (lambda what: None)
-    return pl.DataFrame([typed(frame[column], str(path), tell) for column in frame.columns])
+    note = note or (lambda what: None)
+    return pl.DataFrame([typed(frame[column], str(path), note) for column in frame.columns])
 
 
 def read_text_columns(data: bytes, dialect: Dialect, name: str) -> pl.DataFrame:
@@ -160,10 +160,9 @@ def read_text_columns(data: bytes, dialect: Dialect, name: str) -> pl.DataFrame:
     return frame
 
 
-def typed(column: pl.Series, name: str, tell: Callable[[str], None]) -> pl.Series:
+def typed(column: pl.Series, name: str, note: Callable[[str], None]) -> pl.Series:
     """Return a column of text as numbers, booleans or dates where all of it is such."""
-    stripped = column.str.strip_chars()
-    text = stripped.set(missing_words(stripped), None)
+    text = clean_text(column)
     known = text.drop_nulls()
     if not len(known):
         return text
@@ -176,7 +175,7 @@ def typed(column: pl.Series, name: str, tell: Callable[[str], None]) -> pl.Serie
         if known.str.contains(_WHOLE).all():
             return text.cast(pl.Int64)
         if known.str.contains(_LONG).any():
-            tell(f"column {column.name!r} has numbers of more than 18 digits; they are rounded")
+            note(f"column {column.name!r} has numbers of more than 18 digits; they are rounded")
         return numbers
     if known.str.contains(_DECIMAL_COMMA).any() and _is_number_but_for_commas(known):
         example = known.filter(known.str.contains(_DECIMAL_COMMA))[0]
@@ -188,7 +187,7 @@ def typed(column: pl.Series, name: str, tell: Callable[[str], None]) -> pl.Serie
     if days.null_count() > text.null_count():
         return text
     if (known.str.len_chars() > len("2026-11-15")).any():
-        tell(f"of column {column.name!r} the day is used, not the time of day")
+        note(f"of column {column.name!r} the day is used, not the time of day")
     return days
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from condrisk.app._errors import SchemaError
 from condrisk.app.tables._cells import Cells, canonical
 from condrisk.app.tables._columns import describe, left_out
-from condrisk.app.tables._errors import SchemaError
 
 Kind = Literal["number", "category", "boolean", "date"]
 KINDS: tuple[Kind, ...] = ("number", "category", "boolean", "date")
@@ -45,6 +45,22 @@ class Column:
     high: float | None = None
     missing: float = 0.0
     required: bool = False
+
+    @classmethod
+    def infer(cls, values: pl.Series) -> Self:
+        """Find out what stands in a column.
+
+        Parameters
+        ----------
+        values : polars.Series
+            A column of rows to fit on, with at least one value.
+
+        Returns
+        -------
+        Column
+            Not required.
+        """
+        return cls(**describe(values))
 
 
 @dataclass(frozen=True)
@@ -120,7 +136,7 @@ class Schema:
         """
         useless = left_out(frame, exclude=exclude)
         names = [name for name in frame.columns if name not in exclude and name not in useless]
-        return cls(tuple(Column(**describe(frame[name])) for name in names))
+        return cls(tuple(Column.infer(frame[name]) for name in names))
 
     def to_dict(self) -> list[dict[str, Any]]:
         """Return the columns as plain data, as a manifest holds them."""

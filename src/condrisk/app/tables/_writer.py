@@ -5,23 +5,16 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import polars as pl
 import pyarrow as pa
 from pyarrow import parquet
 
+from condrisk.app._errors import TableError
+from condrisk.app._paths import written_format
 from condrisk.app.tables._batches import to_polars
-from condrisk.app.tables._errors import TableError
 
-_ENDINGS: dict[str, Literal["csv", "parquet", "arrow"]] = {
-    ".csv": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-}
 # So many rows make a group in Parquet: few groups, and little to hold.
 _GROUP_ROWS = 262_144
 
@@ -131,14 +124,6 @@ def _fitted(rows: pa.Table, schema: pa.Schema, path: Path) -> pa.Table:
             f"rows for {path} must have the columns {schema.names} of the first ones, and their "
             f"types; got {rows.schema.names}."
         ) from None
-
-
-def written_format(path: Path) -> Literal["csv", "parquet", "arrow"]:
-    """Tell by its ending in which format a table is to be written."""
-    found = _ENDINGS.get(path.suffix.lower())
-    if found is None:
-        raise TableError(f"{path} must end in one of {', '.join(_ENDINGS)}: it tells the format.")
-    return found
 
 
 class _Sink(Protocol):

@@ -16,7 +16,7 @@ from condrisk.app.serve._refusal import RefusedError
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def kind_of_body(content_type: bytes) -> str:
+def body_type(content_type: bytes) -> str:
     """Return which of the two kinds a body is, by its content type.
 
     Parameters
@@ -43,14 +43,14 @@ def kind_of_body(content_type: bytes) -> str:
     raise RefusedError(415, f"The content type must be {JSON} or {ARROW}; got {shown}.")
 
 
-def kind_of_answer(accept: bytes, asked: str) -> str:
+def response_type(accept: bytes, sent: str) -> str:
     """Return which of the two kinds the answer shall be.
 
     Parameters
     ----------
     accept : bytes
         The Accept header; empty if there is none.
-    asked : str
+    sent : str
         The kind of the body, which is the kind of the answer where the header allows it as much
         as the other.
 
@@ -65,9 +65,9 @@ def kind_of_answer(accept: bytes, asked: str) -> str:
         With status 406 if the header allows neither.
     """
     if not accept or accept == b"*/*":
-        return asked
+        return sent
     weights = _weights(accept.decode("latin-1").lower())
-    best = max((JSON, ARROW), key=lambda kind: (_weight(weights, kind), kind == asked))
+    best = max((JSON, ARROW), key=lambda kind: (_weight(weights, kind), kind == sent))
     if _weight(weights, best) <= 0:
         raise RefusedError(406, f"The answer can be {JSON} or {ARROW}; Accept allows neither.")
     return best
@@ -93,7 +93,7 @@ def _weight(weights: dict[str, float], kind: str) -> float:
     return 0.0
 
 
-def encode_answer(decided: Decided | None, kind: str) -> bytes:
+def encode_response(decided: Decided | None, kind: str) -> bytes:
     """Return the body that carries decisions.
 
     Parameters

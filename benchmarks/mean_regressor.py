@@ -1,4 +1,4 @@
-"""A regressor of losses that is made for means over many rows."""
+"""A regressor of losses that is made for means over many rows; `benchmarks.monitoring` needs it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class MeanLossRegressor(RegressorMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from condrisk.app.monitor import MeanLossRegressor
+    >>> from benchmarks.mean_regressor import MeanLossRegressor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(1000, 3))
     >>> loss = (3 + X[:, 0]) * rng.exponential(size=1000)

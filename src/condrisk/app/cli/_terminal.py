@@ -1,28 +1,67 @@
-"""What the commands about models show alike."""
+"""What the commands share: progress, sentences, tables, and errors that a user can mend."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
-def fail(error: Exception) -> NoReturn:
-    """Say in one sentence what is wrong with the user's input, and end."""
-    Console(stderr=True).print(f"[bold red]Error:[/] {escape(plain(error))}", highlight=False)
-    raise typer.Exit(2)
+class Task(StrEnum):
+    """What kind of target it is."""
+
+    regression = "regression"
+    classification = "classification"
+
+
+@contextmanager
+def user_errors() -> Iterator[None]:
+    """End with one sentence: code 2 where the input is wrong, 1 where the system is in the way."""
+    try:
+        yield
+    except (ValueError, ImportError) as error:
+        fail(error, code=2)
+    except OSError as error:
+        fail(error, code=1)
+
+
+def fail(error: Exception, *, code: int) -> NoReturn:
+    """Say in one sentence what is wrong, and end."""
+    text = f"[bold red]Error:[/] {escape(plain(error))}"
+    Console(stderr=True).print(text, highlight=False, soft_wrap=True)
+    raise typer.Exit(code)
+
+
+def check_output(path: Path) -> None:
+    """Refuse a file that could not be written, before any work is done for it."""
+    if path.is_dir():
+        raise ValueError(f"--output {path} is a folder; it must be the name of a file.")
+    if not path.parent.is_dir():
+        raise ValueError(f"--output {path} is in a folder that does not exist.")
+    if not os.access(path.parent, os.W_OK):
+        raise ValueError(f"--output {path} is in a folder that cannot be written to.")
 
 
 def plain(text: object) -> str:
     """Return text of a file without characters that a terminal would obey."""
     return "".join(mark if mark.isprintable() else "\ufffd" for mark in str(text))
+
+
+def say(text: object, *, stderr: bool = False, style: str | None = None) -> None:
+    """Print a line in which nothing is markup: names of files and columns are the user's."""
+    console = Console(stderr=stderr)
+    console.print(plain(text), style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def print_json(data: dict[str, Any]) -> None:
@@ -33,14 +72,21 @@ def print_json(data: dict[str, Any]) -> None:
 @contextmanager
 def progress(first: str) -> Iterator[Callable[[str], None]]:
     """Show on stderr what is being done, for as long as it takes."""
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(first, total=None)
         yield lambda what: bar.update(task, description=plain(what))
 
 
+# -- the figures of a manifest --------------------------------------------------------------------
+
+
 def figures_table(evaluation: dict[str, Any]) -> Table:
     """Return what a model does on new rows, beside always and never asking."""
+    from rich.table import Table
+
     priced = evaluation["deferral_loss"] is not None
     table = Table(title="Expected on new rows", title_justify="left")
     table.add_column("")
@@ -53,10 +99,10 @@ def figures_table(evaluation: dict[str, Any]) -> Table:
         ("always ask", "100 %", "always", ""),
         ("never ask", "0 %", "never", figure(evaluation["never"])),
     ]
-    for name, asked, paid, other in rows:
+    for name, share, paid, other in rows:
         if name == "this model" and accepted is not None:
             other = figure(accepted)
-        cells = [name, asked, *([figure(evaluation[paid])] if priced else []), other]
+        cells = [name, share, *([figure(evaluation[paid])] if priced else []), other]
         table.add_row(*cells, style="bold" if name == "this model" else None)
     return table
 
