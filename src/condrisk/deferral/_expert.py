@@ -101,6 +101,8 @@ class ExpertRule(BaseEstimator):
     array([False, False,  True])
     """
 
+    #: The cost of deferring is added to the fees.
+    uses_cost = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "experts": "no_validation",  # by _check, whose messages say which expert
         "fee": "no_validation",

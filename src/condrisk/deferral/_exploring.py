@@ -75,6 +75,11 @@ class ExploringRule(BaseEstimator):
         self.rate = rate
         self.random_state = random_state
 
+    @property
+    def uses_cost(self) -> bool:
+        """Whether the cost of deferring has a part in what the inner rule decides."""
+        return self.rule is None or getattr(self.rule, "uses_cost", False)
+
     @validated(nested=True)
     def fit(
         self,

@@ -14,7 +14,7 @@ from condrisk._validation import check_cost, check_vector, check_weight, validat
 
 
 class CostRule(BaseEstimator):
-    """Accept iff the risk is at most the price of asking.
+    """Accept iff the risk is at most the cost of deferring.
 
     With the true conditional risk no other rule has a lower expected deferral loss.
 
@@ -24,6 +24,9 @@ class CostRule(BaseEstimator):
     >>> CostRule().defer([0.1, 0.5, 0.9], cost=0.5)
     array([False, False,  True])
     """
+
+    #: Whether the cost of deferring decides; a rule that does not say so ignores it.
+    uses_cost = True
 
     def fit(
         self,

@@ -86,6 +86,11 @@ class SupportRule(BaseEstimator):
         self.rate = rate
         self.support = support
 
+    @property
+    def uses_cost(self) -> bool:
+        """Whether the cost of deferring has a part in what the inner rule decides."""
+        return self.rule is None or getattr(self.rule, "uses_cost", False)
+
     @validated(nested=True)
     def fit(
         self,

@@ -103,7 +103,7 @@ class Result:
         return "\n".join(lines) + "\n"
 
     def _train_mean(self) -> float:
-        return float(np.nanmean(self.estimates[0].model.oof_loss_))
+        return float(self.estimates[0].model.held_out_.losses.mean())
 
 
 def predictor_for(task: str) -> Any:
@@ -136,7 +136,7 @@ def run(
         estimates.append(
             Estimate(name, model, model.loss_values(X_test, y_test), model.predict_risk(X_test))
         )
-    costs = costs or interesting_costs(estimates[0].model.oof_risk_)
+    costs = costs or interesting_costs(estimates[0].model.held_out_.risks)
     return Result(table, loss, costs, estimates, X_test, y_test, len(y))
 
 

@@ -14,7 +14,7 @@ from condrisk.app.export._graph import IR_VERSION, ML_OPSET, OPSET, Graph
 from condrisk.app.export._parts import add_classifier, add_regressor
 from condrisk.app.models import TableModel
 from condrisk.app.tables import Column
-from condrisk.deferral import BudgetRule, CostRule, RiskControlRule
+from condrisk.deferral import CostRule
 from condrisk.risk import LARGEST_RISK, RegressionRisk
 
 
@@ -127,7 +127,7 @@ def _parts_of(model: TableModel) -> tuple[Any, float]:
         )
     if risk.features != "x" and model.prediction_column is not None and _has_classes(model):
         raise ExportError("a risk that depends on labels from elsewhere has no form in ONNX here.")
-    if type(rule) in (BudgetRule, RiskControlRule):
+    if hasattr(rule, "threshold_"):
         return risk, float(rule.threshold_)
     if type(rule) is not CostRule:
         raise ExportError(f"the rule {type(rule).__name__} has no form in ONNX here.")

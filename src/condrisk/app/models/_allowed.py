@@ -24,7 +24,7 @@ _CONDRISK = {
     "condrisk.learners._loss_regressor": ("LossRegressor",),
     "condrisk.learners._members": ("Committee", "Forest"),
     "condrisk.risk._regression": ("RegressionRisk",),
-    "condrisk.risk._risk_committee": ("RiskCommittee", "RootTrees", "Trees"),
+    "condrisk.risk._committee": ("RiskCommittee", "RootTrees", "Trees"),
     "condrisk.learners._stack": ("StackedClassifier", "StackedRegressor"),
     "condrisk.learners._stack_members": ("Averaged", "AveragedClasses", "Process", "_Filled"),
 }
@@ -134,7 +134,7 @@ ALLOWED: dict[str, frozenset[str]] = {
         {
             "builtins.tuple",
             "condrisk.learners._gaussian_process.Kernel",
-            "condrisk._pool.Pool",
+            "condrisk._mixing.Pool",
         }
     ),
     "TypeNode": frozenset(

@@ -221,7 +221,7 @@ def _describe_rule(
     if budget is not None:
         return f"ask about the riskiest rows, at most {budget:.4g} of them"
     if risk_target is not None:
-        return f"{model.rule_.promise_}; ask where the risk is above {model.rule_.threshold_:.4g}"
+        return f"{model.rule_.guarantee_}; ask where the risk is above {model.rule_.threshold_:.4g}"
     return f"ask where the risk is above the price, {cost:.4g}"
 
 

@@ -7,6 +7,7 @@ import json
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
+from condrisk._state import without_training_rows
 from condrisk.app._errors import ModelFileError
 from condrisk.app.models._archive import MANIFEST, SCHEMA, Archive
 from condrisk.app.models._audit import audit, nodes_of
@@ -20,7 +21,8 @@ def pack(model: Any, manifest: dict[str, Any]) -> bytes:
     )
 
     try:
-        dumped = skops_io.dumps(model)
+        with without_training_rows():
+            dumped = skops_io.dumps(model)
     except UnsupportedTypeException as error:
         raise ModelFileError(f"the model cannot be kept in a file: {error}") from None
     buffer = io.BytesIO()

@@ -31,7 +31,7 @@ class Plan(NamedTuple):
     cost: float | None
     cv: int
     seed: int
-    predictions: str | None  # the column of a predictor that lives elsewhere
+    predictions: str | None  # the column of an external predictor
     n_classes: int  # 0 for regression
 
 
@@ -53,7 +53,7 @@ def _regression_risk(
     from condrisk import RegressionRisk
 
     return RegressionRisk(
-        None if plan.predictions else predictor,
+        "precomputed" if plan.predictions else predictor,
         loss=plan.loss,
         regressor=regressor,
         features="x+response" if sees_response else "x",
@@ -166,7 +166,9 @@ def _auto(plan: Plan) -> tuple[Any, str]:
 
     if plan.predictions:  # LossRegressor, the default
         return _regression_risk(plan, None, None), _words(plan, "", "a mixture of models")
-    risk = AutoRisk(loss=plan.loss, cost=plan.cost, cv=plan.cv, random_state=plan.seed)
+    risk = AutoRisk(
+        loss=plan.loss, task=plan.task, cost=plan.cost, cv=plan.cv, random_state=plan.seed
+    )
     return risk, _words(plan, "a stack of models", "a mixture of models")
 
 

@@ -14,7 +14,6 @@ from condrisk.app._numbers import count, number, percent, roundest
 from condrisk.app.report._drivers import Progress
 from condrisk.app.report._manifest import facts_of, title_of
 from condrisk.app.report._report import Report, report_from_arrays
-from condrisk.deferral import CostRule
 
 if TYPE_CHECKING:
     from condrisk.app.models import TableModel
@@ -162,7 +161,7 @@ def _start(model: TableModel, risk: Vector) -> float | None:
 def _rule_caution(model: TableModel, deferred: NDArray[np.bool_], loss: Vector) -> list[str]:
     """Say what the model's own rule does, where that is not to ask above the price."""
     rule: Any = model.model.rule_
-    if isinstance(rule, CostRule):
+    if getattr(rule, "uses_cost", False):
         return []
     accepted = loss[~deferred]
     left = f", with a mean loss of {number(float(accepted.mean()))}" if accepted.size else ""

@@ -22,7 +22,6 @@ from condrisk.app.serve._quick import Decided
 from condrisk.app.serve._refusal import RefusedError, bad_rows
 from condrisk.app.serve._responses import body_type, encode_response, response_type
 from condrisk.app.tables import MAX_NUMBER, TableError
-from condrisk.deferral import CostRule
 
 # A batch of that many rows is as fast a row as any; more would make the others wait.
 BATCH_ROWS = 4096
@@ -65,7 +64,7 @@ class Decide:
         batching: bool,
         metrics: Metrics,
     ) -> None:
-        self.priced = isinstance(model.model.rule_, CostRule)
+        self.priced = getattr(model.model.rule_, "uses_cost", False)
         self._model = model
         self._max_body = max_body
         self._max_rows = max_rows
