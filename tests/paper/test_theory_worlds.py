@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
-from condrisk.inference._planning import sample_size
+from condrisk.inference import sample_size
 from condrisk.paper.theory._bound import Bound
 from condrisk.paper.theory.simulations import _coverage, _excess, _median, _planning
 from condrisk.paper.theory.simulations._cells import (

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 
-from condrisk._validation import check_vector
+from condrisk._validation import check_confidence, check_vector
 from condrisk.app.monitor._reference import Reference
-from condrisk.inference._betting import check_confidence
 
 Floats = NDArray[np.float64]
 
