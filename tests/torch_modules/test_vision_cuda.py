@@ -17,7 +17,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from condrisk.paper.networks import create_model
 from condrisk.torch import TorchClassifier, TorchRegressor
 from condrisk.torch import _steps as steps_module
-from condrisk.torch._images import Look
+from condrisk.torch._images import InputSpec
 from condrisk.torch._network import to_device
 from condrisk.torch._recipe import Recipe, controls
 from condrisk.torch._steps import Steps, TrainingRows
@@ -45,7 +45,7 @@ def trained_steps(model, size, *, captured, ema=None, n_epochs=10):
     rows = TrainingRows(
         torch.tensor(X).to(device), torch.tensor(y).to(device), torch.ones(256, device=device)
     )
-    look = Look(
+    spec = InputSpec(
         torch.full((3,), 110.0, device=device), torch.full((3,), 1 / 70, device=device), size
     )
     recipe = Recipe(n_epochs, 64, 1e-3, 1e-4, "one-cycle", None, ema, True, 8, 0)
@@ -57,7 +57,7 @@ def trained_steps(model, size, *, captured, ema=None, n_epochs=10):
     ):
         warnings.filterwarnings("error", message="a training step could not be captured")
         net = to_device(create_model(model, num_classes=4), device)
-        steps = Steps(net, rows, look, cross_entropy(0.1), recipe)
+        steps = Steps(net, rows, spec, cross_entropy(0.1), recipe)
         losses = [steps.epoch(table) for table in controls(recipe, steps.n_steps)]
         assert steps.run.is_captured == captured
         state = {k: v.float().cpu() for k, v in copy.deepcopy(steps.trained()).state_dict().items()}

@@ -347,21 +347,18 @@ def _least_mean(game: _Game, level: float) -> Floats:
         placed.append(made)
         return made
 
-    refuted = game.log_peak(ends, bets) >= -math.log(level)
+    log_goal = -math.log(level)
+    refuted = game.log_peak(ends, bets) >= log_goal
     everything = refuted.all(axis=1)
-    cell = np.where(everything, ends.shape[1] - 1, refuted.argmin(axis=1))[:, None]
-    low, high = (np.take_along_axis(edges, cell, axis=1) for edges in (_lower_ends(ends), ends))
-    in_cell = [np.take_along_axis(made, cell, axis=1) for made in placed]
+    cell = np.where(everything, -1, refuted.argmin(axis=1))[:, None]
+    starts = np.pad(ends[:, :-1], ((0, 0), (1, 0)))
+    low, high, *in_cell = (np.take_along_axis(a, cell, axis=1) for a in (starts, ends, *placed))
+    width = high - low
     for _ in range(_PASSES):
-        candidates = low + (high - low) * np.arange(1, _PARTS) / _PARTS
-        n_refuted = np.sum(
-            game.log_peak(candidates, lambda block, _: in_cell[block]) >= -math.log(level),
-            axis=1,
-            keepdims=True,
-        )
-        step = (high - low) / _PARTS
-        low = low + step * n_refuted
-        high = low + step
+        width = width / _PARTS
+        candidates = low + width * np.arange(1, _PARTS)
+        refuted = game.log_peak(candidates, lambda block, _: in_cell[block]) >= log_goal
+        low = low + width * refuted.sum(axis=1, keepdims=True)
     return np.where(everything, 1.0, low[:, 0])
 
 
@@ -371,7 +368,3 @@ def _cells(game: _Game, block: int) -> Floats:
     near = mean + np.sqrt(variance / game.samples.shape[1]) * _STANDARD_ERRORS
     wide = np.broadcast_to(np.arange(1, _N_WIDE + 1) / _N_WIDE, (len(near), _N_WIDE))
     return np.sort(np.concatenate([near.clip(0.0, 1.0), wide], axis=1), axis=1)
-
-
-def _lower_ends(ends: Floats) -> Floats:
-    return np.pad(ends[:, :-1], ((0, 0), (1, 0)))

@@ -12,8 +12,12 @@ from numpy.typing import ArrayLike
 
 from condrisk._validation import check_confidence
 from condrisk.inference._betting import betting_interval
-from condrisk.inference._mean import Floats, MeanInterval, check_rows
-from condrisk.inference._mean import empirical_bernstein_interval as bernstein_interval
+from condrisk.inference._mean import (
+    Floats,
+    MeanInterval,
+    check_rows,
+    empirical_bernstein_interval,
+)
 
 Method = Literal["betting", "bernstein"] | Callable[..., MeanInterval]
 Reference = float | ArrayLike | Mapping[str, float | ArrayLike]
@@ -145,11 +149,15 @@ def risk_error_interval(
 def _find_method(method: Method, random_state: Any) -> Callable[..., MeanInterval]:
     if callable(method):
         return method
-    if method == "betting":
-        return partial(betting_interval, random_state=random_state)
-    if method == "bernstein":
-        return bernstein_interval
-    raise ValueError(f"method must be one of betting, bernstein, or a function, got {method!r}")
+    methods: dict[str, Callable[..., MeanInterval]] = {
+        "betting": partial(betting_interval, random_state=random_state),
+        "bernstein": empirical_bernstein_interval,
+    }
+    if method not in methods:
+        raise ValueError(
+            f"method must be one of {', '.join(methods)}, or a function, got {method!r}"
+        )
+    return methods[method]
 
 
 def _check_references(reference: Reference | None, like: Floats, most: float) -> dict[str, Floats]:

@@ -6,6 +6,8 @@ import math
 from numbers import Integral, Real
 from typing import Any, Literal, get_args
 
+from condrisk._validation import check_confidence
+
 Target = Literal["squared_error", "realised_absolute", "plug_in", "separable"]
 
 # Beyond this, neighbouring numbers of rows are the same to a float.
@@ -64,8 +66,7 @@ def sample_size(
     """
     target = _positive(epsilon, "epsilon")
     top, rate = _positive(upper, "upper"), _positive(rate_constant, "rate_constant", or_zero=True)
-    if not _positive(delta, "delta") < 1:
-        raise ValueError(f"delta must lie strictly between 0 and 1, got {delta}")
+    check_confidence(delta, "delta")
     classes = _check_classes(bound, n_classes)
 
     def value(n: int) -> float:
