@@ -87,6 +87,8 @@ class Embedder(
         validate_data(self, X, skip_check_array=True)
         # A frozen one is its own clone, and its fit does nothing.
         self.estimator_ = clone(self.estimator).fit(X, y, sample_weight=sample_weight)
+        if self.estimator_.embedding_size_ is None:
+            self.estimator_.embed(X)  # says why there is none
         self._n_features_out = self.estimator_.embedding_size_
         return self
 

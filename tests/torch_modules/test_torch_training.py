@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from condrisk.paper.networks import create_model
 from condrisk.torch import _steps as steps_module
+from condrisk.torch._forward import Batches
 from condrisk.torch._images import InputSpec
 from condrisk.torch._recipe import Recipe, controls, hold_out
 from condrisk.torch._steps import WARM_UP_RUNS, CapturedFunction, Steps, TrainingRows
@@ -188,8 +189,8 @@ def test_objectives():
 # Early stopping -----------------------------------------------------------------------------------
 
 
-def judged_by(losses):
-    """Return a validate with given verdicts, and the states of the networks it saw."""
+def validation_with(losses):
+    """Return a validation with given losses, and the states of the networks it saw."""
     seen = []
 
     def validate(net):
@@ -201,7 +202,7 @@ def judged_by(losses):
 
 @pytest.mark.parametrize("ema", [None, 0.5])
 def test_patience_and_the_best_epoch(ema):
-    validate, seen = judged_by([5, 3, 4, 2, 2.5, 2, 3, 1, 1])
+    validate, seen = validation_with([5, 3, 4, 2, 2.5, 2, 3, 1, 1])
     recipe = RECIPE._replace(epochs=9, patience=3, ema=ema)
     net, history = train(
         small_net(), some_rows(), SPEC, recipe, objective=cross_entropy(0), validate=validate
@@ -216,21 +217,21 @@ def test_patience_and_the_best_epoch(ema):
     assert all(not torch.equal(a, b) for a, b in itertools.pairwise(means))
 
 
-def test_without_a_judge_all_epochs_are_run():
+def test_without_validation_all_epochs_are_run():
     _, history = train(small_net(), some_rows(), SPEC, RECIPE, objective=cross_entropy(0))
     assert sorted(history) == ["learning_rate", "seconds", "train_loss"]
     assert len(history["train_loss"]) == 4
     assert_allclose(history["learning_rate"], controls(RECIPE, 2)[:, -1, 0])
 
 
-def test_a_judge_weighs_the_rows():
+def test_validation_weighs_the_rows():
     rows, net = some_rows(30), small_net().eval()
     with torch.inference_mode():
         losses = cross_entropy(0)(net(rows.pixels.permute(0, 3, 1, 2)), rows.targets)
     expected = np.average(losses.numpy(), weights=rows.weights.numpy())
-    assert_allclose(
-        make_validation(rows, SPEC, cross_entropy(0), batch=8)(net), expected, rtol=1e-5
-    )
+    batches = Batches(rows.pixels, SPEC, CPU, False, 8)
+    validate = make_validation(batches, rows, cross_entropy(0))
+    assert_allclose(validate(net), expected, rtol=1e-5)
 
 
 def test_divergence_is_an_error():

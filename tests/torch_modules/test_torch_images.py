@@ -82,11 +82,11 @@ def test_show_normalises(seed):
     assert x.is_contiguous(memory_format=torch.channels_last)
 
 
-def test_grey_is_three_equal_colours(seed):
-    x = prepare(torch.from_numpy(random_pixels(seed, (4, 6, 6, 1))), plain(1))
-    assert x.shape == (4, 3, 6, 6)
-    assert torch.equal(x[:, 0], x[:, 1])
-    assert torch.equal(x[:, 0], x[:, 2])
+def test_rows_are_only_normalised(seed):
+    rows = torch.from_numpy(np.random.default_rng(seed).normal(5, 3, size=(50, 4)))
+    x = prepare(rows, InputSpec(*channel_statistics(rows), None))
+    expected = (rows - rows.mean(dim=0)) / rows.std(dim=0, correction=0)
+    assert_allclose(x, expected, rtol=1e-3, atol=1e-4)
 
 
 def test_resizing():
