@@ -33,7 +33,7 @@ from condrisk.paper._records import describe_machine, installed_versions
 from condrisk.paper.cifar10._networks import CLASSIFIERS, REGRESSORS, Networks
 from condrisk.paper.cifar10._run import run_cifar10
 from condrisk.paper.networks import create_model
-from condrisk.torch._images import Look, channel_statistics, crop_and_flip, show
+from condrisk.torch._images import InputSpec, channel_statistics, crop_and_flip, prepare
 from condrisk.torch._network import to_device
 from condrisk.torch._recipe import controls
 from condrisk.torch._steps import Steps, TrainingRows
@@ -77,11 +77,11 @@ def measure(
         torch.tensor(y).to(device),
         torch.ones(len(y), device=device),
     )
-    look = Look(*channel_statistics(rows.pixels), settings.get("input_size"))
+    spec = InputSpec(*channel_statistics(rows.pixels), settings.get("input_size"))
     recipe = estimator._recipe(0)
-    ours, busy = _ours(settings["model"], rows, look, recipe, device)
-    plain = _plain(settings["model"], X, y, look, device)
-    operations = 3 * _forward_operations(settings["model"], look.size or X.shape[1]) * len(y)
+    ours, busy = _ours(settings["model"], rows, spec, recipe, device)
+    plain = _plain(settings["model"], X, y, spec, device)
+    operations = 3 * _forward_operations(settings["model"], spec.size or X.shape[1]) * len(y)
     return {
         "network": name,
         "role": role,
@@ -95,12 +95,12 @@ def measure(
 
 
 def _ours(
-    model: str, rows: TrainingRows, look: Look, recipe: Any, device: torch.device
+    model: str, rows: TrainingRows, spec: InputSpec, recipe: Any, device: torch.device
 ) -> tuple[float, float | None]:
     """Return the seconds of an epoch and, on a GPU, the share in which it computes."""
     torch.manual_seed(0)
     net = to_device(create_model(model, num_classes=10), device)
-    steps = Steps(net, rows, look, cross_entropy(0.0), recipe)
+    steps = Steps(net, rows, spec, cross_entropy(0.0), recipe)
     table = controls(recipe, steps.n_steps)
     steps.epoch(table[0])  # captures the graph
     start = time.perf_counter()
@@ -153,7 +153,7 @@ def whole_seeds(arguments: argparse.Namespace) -> list[dict[str, float]]:
     return lines
 
 
-def _plain(model: str, X: Any, y: Any, look: Look, device: torch.device) -> float:
+def _plain(model: str, X: Any, y: Any, spec: InputSpec, device: torch.device) -> float:
     """Return the seconds of an epoch of the loop that most people write."""
     torch.manual_seed(0)
     net = create_model(model, num_classes=10).to(device).train()
@@ -169,7 +169,7 @@ def _plain(model: str, X: Any, y: Any, look: Look, device: torch.device) -> floa
         moves = torch.randint(-4, 5, (2, PLAIN_BATCH))
         flips = torch.randint(0, 2, (PLAIN_BATCH,))
         batch = crop_and_flip(host, picked, moves[0], moves[1], flips).to(device)
-        loss = functional.cross_entropy(net(show(batch, look)), labels[picked].to(device))
+        loss = functional.cross_entropy(net(prepare(batch, spec)), labels[picked].to(device))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -42,8 +42,7 @@ from condrisk import Deferral, PlugInRisk
 from condrisk._files import write_whole
 from condrisk.datasets import make_gaussian_mixture
 from condrisk.deferral import RateControlRule, RiskControlRule
-from condrisk.inference._betting import betting_p_value
-from condrisk.inference._tests import betting_p_values
+from condrisk.inference import betting_p_values
 from condrisk.paper._records import describe_machine, installed_versions
 
 RECORD = Path(__file__).resolve().parents[1] / "results" / "risk_control.json"
@@ -302,6 +301,17 @@ def run_model() -> dict[str, Any]:
 BETS = {"n_rows": 2000, "repetitions": 4000, "standard_errors": (0.0, 1.2816, 2.5), "delta": 0.1}
 
 
+CONSTANT_BETS = np.geomspace(0.002, 0.99, 24)
+
+
+def mixture_p_value(rows: Floats, *, mean: float, upper: float) -> float:
+    """Return the p-value of a mixture of 24 constant bets: another way to bet, to compare with."""
+    rows = np.random.default_rng(0).permutation(rows)
+    capital = np.cumsum(np.log1p(CONSTANT_BETS[:, None] / (upper - mean) * (mean - rows)), axis=1)
+    peak = np.max(np.logaddexp.reduce(capital, axis=0)) - np.log(len(CONSTANT_BETS))
+    return float(np.exp(-max(peak, 0.0)))
+
+
 def run_bets() -> list[dict[str, Any]]:
     """Return how often a single test rejects: our bets, and a mixture of constant ones."""
     n, delta, lines = BETS["n_rows"], BETS["delta"], []
@@ -315,9 +325,9 @@ def run_bets() -> list[dict[str, Any]]:
             losses = losses.reshape(-1, n)
             every = np.full(len(losses), n)
             ours = betting_p_values(
-                0.1 - losses, worst=most - 0.1, n_rows=every, spread=0 * every + 0.05, delta=delta
+                0.1 - losses, worst=most - 0.1, n_rows=every, spread=0 * every + 0.05, level=delta
             )
-            mixed = [betting_p_value(row, mean=0.1, upper=most) for row in losses]
+            mixed = [mixture_p_value(row, mean=0.1, upper=most) for row in losses]
             lines.append(
                 {
                     "loss": name,

@@ -23,6 +23,7 @@ from sklearn.model_selection import train_test_split
 from condrisk.datasets import CIFAR10, load_cifar10
 from condrisk.losses import log_loss
 from condrisk.paper.cifar10._networks import Networks
+from condrisk.paper.networks import create_model
 from condrisk.torch import TorchClassifier, TorchRegressor
 
 TRIALS = Path(__file__).parent.parent / "results" / "cifar10" / "tuning.jsonl"
@@ -52,7 +53,14 @@ class Trials:
         rows = trial["rows"]
         losses = rows.startswith(LOSSES)
         make = TorchRegressor if losses else TorchClassifier
-        net = make(trial["model"], **settings, device=self._device, random_state=0)
+        params = {"name": trial["model"], "weights": settings.pop("weights", None)}
+        net = make(
+            create_model,
+            module_params=params,
+            **settings,
+            device=self._device,
+            random_state=0,
+        )
         if losses:
             figures = self._judge_regressor(net, rows.removeprefix(LOSSES))
         else:

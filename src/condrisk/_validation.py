@@ -78,6 +78,12 @@ def check_costs(costs: ArrayLike) -> Vector:
     return _check_price(check_vector(costs, "costs"), "costs")
 
 
+def check_confidence(value: float, name: str = "confidence") -> None:
+    """Refuse what is not a probability strictly between 0 and 1."""
+    if not isinstance(value, Real) or not 0 < value < 1:
+        raise ValueError(f"{name} must lie strictly between 0 and 1, got {value!r}")
+
+
 def _as_real(values: ArrayLike, name: str) -> Vector:
     try:
         array = np.asarray(values)

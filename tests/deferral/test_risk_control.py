@@ -6,8 +6,6 @@ import warnings
 import numpy as np
 import pytest
 import sklearn
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom
 from sklearn.base import BaseEstimator, clone
@@ -20,11 +18,6 @@ from sklearn.preprocessing import StandardScaler
 from condrisk import BudgetRule, Deferral, PlugInRisk, RegressionRisk, make_loss
 from condrisk.datasets import make_gaussian_mixture, make_heteroscedastic
 from condrisk.deferral import RateControlRule, RiskControlRule
-from condrisk.inference._tests import (
-    betting_p_values,
-    binomial_p_values,
-    binomial_upper,
-)
 from condrisk.losses import get_loss
 
 RULES = [RiskControlRule(0.1, cap=1.0), RateControlRule(0.2, cap=1.0)]
@@ -39,66 +32,6 @@ def pairs(rng, n, g=lambda u: u):
 def too_often(count, n, chance):
     """Tell whether `count` of `n` contradicts a chance, at a level that never fails by itself."""
     return binom.sf(count - 1, n, chance) < 1e-4
-
-
-# -- the tests ---------------------------------------------------------------------------------
-
-
-@given(st.integers(1, 60), st.data(), st.floats(0.01, 0.99))
-def test_binomial_p_values_are_those_of_scipy(n, data, share):
-    k = data.draw(st.integers(0, n))
-    assert_allclose(binomial_p_values(k, n, share), binom.cdf(k, n, share), atol=1e-12)
-
-
-def test_binomial_upper_is_where_the_p_value_is_the_level():
-    for k, n in ((0, 10), (3, 50), (40, 41)):
-        assert_allclose(binomial_p_values(k, n, binomial_upper(k, n, 0.05)), 0.05)
-    assert binomial_upper(5, 5, 0.1) == 1.0
-    assert binomial_p_values(0, 10, 0.0) == 1.0
-
-
-@pytest.mark.parametrize("name", ["0/1", "exponential", "rare and large"])
-def test_betting_rejects_a_true_hypothesis_no_more_often_than_it_may(name):
-    rng = np.random.default_rng(0)
-    shape, mean = (2000, 400), 0.1
-    losses = {
-        "0/1": lambda: (rng.random(shape) < mean).astype(float),
-        "exponential": lambda: np.minimum(rng.exponential(mean * 1.0001, shape), 2.0),
-        "rare and large": lambda: 2.0 * (rng.random(shape) < mean / 2),
-    }[name]()
-    for delta, spread in ((0.1, 0.05), (0.3, 1e-4), (0.02, 1.0)):  # good and bad guesses
-        p = betting_p_values(
-            mean - losses,
-            worst=2.0 - mean,
-            n_rows=np.full(2000, 400),
-            spread=np.full(2000, spread),
-            delta=delta,
-        )
-        for level in (delta, delta / 2):
-            assert not too_often(np.sum(p <= level), 2000, level)
-        assert p.min() > 0
-        assert p.max() <= 1
-
-
-def test_betting_has_nearly_the_power_of_the_best_test():
-    """At a true mean z standard errors below the hypothesis the best test rejects half."""
-    rng = np.random.default_rng(1)
-    n, mean = 4000, 0.1
-    truth = mean - 1.2816 * 0.3 / np.sqrt(n)
-    gains = mean - (rng.random((1000, n)) < truth)
-    p = betting_p_values(
-        gains, worst=0.9, n_rows=np.full(1000, n), spread=np.full(1000, 0.09), delta=0.1
-    )
-    assert 0.44 < np.mean(p <= 0.1) < 0.56
-
-
-def test_rows_that_take_no_part_change_nothing_but_the_times_of_bets():
-    rng = np.random.default_rng(2)
-    gains = np.where(rng.random((500, 1000)) < 0.5, 0.1 - (rng.random((500, 1000)) < 0.04), 0.0)
-    p = betting_p_values(
-        gains, worst=0.9, n_rows=np.full(500, 500), spread=np.full(500, 0.09), delta=0.1
-    )
-    assert np.mean(p <= 0.1) > 0.95
 
 
 # -- the promise ---------------------------------------------------------------------------------

@@ -6,10 +6,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from condrisk.inference._planning import sample_size
-from condrisk.paper.theory._bounds import realised_absolute_bound, squared_error_bound
-from condrisk.paper.theory._bounds_plug_in import plug_in_bound, separable_bound
-from condrisk.paper.theory._complexity import constant_complexity
+from condrisk.inference import sample_size
+from condrisk.paper.theory import (
+    constant_complexity,
+    plug_in_bound,
+    realised_absolute_bound,
+    separable_bound,
+    squared_error_bound,
+)
 
 BASE = {"epsilon": 0.1, "delta": 0.05, "upper": 1.0, "rate_constant": 1.0}
 FUNCTIONS = {

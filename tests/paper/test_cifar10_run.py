@@ -131,8 +131,11 @@ def test_settings_reach_the_networks():
     networks = Networks(weights="file.pth", device="cpu")
     for name, settings in CLASSIFIERS.items():
         made = networks.classifier(name, seed=5)
+        settings = dict(settings)
+        weights = "file.pth" if name == "EffNet" else None
+        assert made.module_params == {"name": settings.pop("model"), "weights": weights}
         assert {key: getattr(made, key) for key in settings} == settings
-        assert made.weights == ("file.pth" if name == "EffNet" else None)
         assert made.random_state == 5
     quick = Networks(quick=True).classifier("EffNet", seed=0)
-    assert (quick.epochs, quick.input_size, quick.weights) == (1, 32, None)
+    assert (quick.epochs, quick.input_size) == (1, 32)
+    assert quick.module_params["weights"] is None

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
-from condrisk.inference._planning import sample_size
+from condrisk.inference import sample_size
 from condrisk.paper.theory._bound import Bound
 from condrisk.paper.theory.simulations import _coverage, _excess, _median, _planning
 from condrisk.paper.theory.simulations._cells import (
@@ -186,11 +186,11 @@ def test_truth_of_the_worlds_of_intervals(world):
         assert values.mean() == pytest.approx(truth, abs=5 * values.std() / math.sqrt(len(u)))
 
 
-def test_normal_limits():
-    x = np.random.default_rng(0).random((1, 50))
-    low, high = _coverage.normal_limits(x, confidence=0.95)
+def test_normal_interval():
+    x = np.random.default_rng(0).uniform(-1, 1, (1, 50))
+    found = _coverage.normal_interval(x, confidence=0.95, lower=-1.0, upper=1.0)
     expected = stats.norm.interval(0.95, loc=x.mean(), scale=stats.sem(x[0]))
-    assert (low[0], high[0]) == pytest.approx(expected)
+    assert np.ravel(found) == pytest.approx((x.mean(), *expected))
 
 
 def test_rows_needed_agrees_with_sample_size():

@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import Interval, Real
 
 from condrisk.deferral._controlled import NO_GUARANTEE, ControlledRule, Floats, Pairs, two_values
 from condrisk.deferral._rules import share_threshold
-from condrisk.inference._tests import betting_p_values, binomial_p_values, binomial_upper
+from condrisk.inference import betting_p_values, binomial_p_values, binomial_upper
 
 # Thresholds to try: so many standard errors below the rate that is allowed.
 _MARGINS = np.linspace(4.0, 0.0, 9)
@@ -137,7 +137,7 @@ class RateControlRule(ControlledRule):
             worst=self.max_weight * (1 - self.rate),
             n_rows=np.full(len(thresholds), len(held.risk)),
             spread=np.full(len(thresholds), self.rate * (1 - self.rate)),
-            delta=delta,
+            level=delta,
         )
 
 
@@ -168,7 +168,7 @@ def _bound(
         worst=(most - means) * (1.0 if max_weight is None else max_weight),
         n_rows=np.full(len(means), n),
         spread=np.mean(design.gains(means[:, None]) ** 2, axis=1),
-        delta=delta,
+        level=delta,
     )
     last = np.flatnonzero(p_values > delta).max(initial=-1)
     return float(np.append(means, most)[last + 1])

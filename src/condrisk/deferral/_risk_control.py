@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Integral, Interval, Real
 
 from condrisk.deferral._controlled import NO_GUARANTEE, ControlledRule, Floats, Pairs, two_values
-from condrisk.inference._tests import betting_p_values, binomial_p_values
+from condrisk.inference import betting_p_values, binomial_p_values
 
 # Below this predicted z-score a test is hopeless; thresholds beyond it are tried in larger steps.
 _HOPELESS = -4.0
@@ -177,7 +177,7 @@ class RiskControlRule(ControlledRule):
                 worst=worst,
                 n_rows=accepted.sum(axis=1),
                 spread=guess[part],
-                delta=delta,
+                level=delta,
             )
             if (p_values[part] > delta).any():
                 break

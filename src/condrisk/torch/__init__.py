@@ -1,9 +1,9 @@
-"""Networks for images as scikit-learn estimators: train, predict, embed; on a GPU if there is one.
+"""Any module of torch as a scikit-learn estimator: train, predict, embed; on a GPU if there is one.
 
-`TorchClassifier` and `TorchRegressor` train a network on an array of images, and
-`RegressionRisk`, `PlugInRisk` and `Deferral` take them as they take any predictor. `Embedder` makes
-the embedding of a trained network the input of another estimator. All of it needs torch
-(``pip install "condrisk[torch]"``).
+`TorchClassifier` and `TorchRegressor` train a network of your own on an array of images or of
+rows, and `RegressionRisk`, `PlugInRisk` and `Deferral` take them as they take any predictor.
+`Embedder` makes the embedding of a trained network the input of another estimator. All of it needs
+torch (``pip install "condrisk[torch]"``).
 """
 
 try:

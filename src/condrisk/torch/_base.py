@@ -1,8 +1,7 @@
-"""What the classifier and the regressor of images share: rows, devices and training."""
+"""What the classifier and the regressor share: rows, devices and training."""
 
 from __future__ import annotations
 
-import os
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -15,29 +14,30 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from torch import Tensor
 
-from condrisk.paper.networks import create_model
-from condrisk.torch._images import Look, channel_statistics, upload
+from condrisk.torch._forward import Batches
+from condrisk.torch._images import InputSpec, channel_statistics, prepare, upload
+from condrisk.torch._module import make_module, module_arguments, try_out
 from condrisk.torch._network import Network, to_device
-from condrisk.torch._recipe import Augment, Recipe, hold_out
+from condrisk.torch._recipe import Recipe, hold_out
 from condrisk.torch._steps import Objective, TrainingRows
-from condrisk.torch._training import make_judge, resolve_device, seeded, train
+from condrisk.torch._training import make_validation, resolve_device, seeded, train
 
 
-class Goal(NamedTuple):
+class Task(NamedTuple):
     """What a network is to learn."""
 
     targets: NDArray[Any]
     n_outputs: int
     objective: Objective
-    judged_by: Objective
+    validation_objective: Objective
 
 
 class BaseTorch(BaseEstimator):
-    """Base of the estimators that train a network on images."""
+    """Base of the estimators around a module of torch."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "model": [str],
-        "weights": [str, os.PathLike, None],
+        "module": [callable],
+        "module_params": [dict, None],
         "image_shape": [tuple, list, None],
         "epochs": [Interval(Integral, 1, None, closed="left")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
@@ -55,58 +55,35 @@ class BaseTorch(BaseEstimator):
         "random_state": ["random_state"],
     }
 
-    model: str
-    weights: Any
-    image_shape: tuple[int, int, int] | None
-    epochs: int
-    batch_size: int
-    learning_rate: float
-    weight_decay: float
-    schedule: Any
-    patience: int | None
-    validation_size: float
-    input_size: int | None
-    ema: float | None
-    augment: Augment
-    cutout: int
-    tta: bool
-    device: str
-    random_state: Any
-
-    network_: Network
-    image_shape_: tuple[int, ...]
-    embedding_size_: int
-
     def embed(self, X: Any) -> NDArray[np.float32]:
-        """Return the embedding of each image: what the last layer of the network sees.
+        """Return the embedding of each row: what the last layer of the network takes.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, height, width, channels)
-            Images as in `fit`.
+        X : array-like of shape (n_samples, height, width, channels) or (n_samples, n_features)
+            Images or rows as in `fit`.
 
         Returns
         -------
         ndarray of float32 of shape (n_samples, embedding_size)
             The embeddings.
         """
-        images, device = self._images_to_answer(X)
-        return self.network_.embed(images, device, tta=self.tta).cpu().numpy()
+        rows, device = self._check_inputs(X)
+        return self.network_.embeddings(rows, device, tta=self.tta).cpu().numpy()
 
     def _outputs(self, X: Any) -> Tensor:
-        images, device = self._images_to_answer(X)
-        return self.network_.outputs(images, device, tta=self.tta).cpu()
+        rows, device = self._check_inputs(X)
+        return self.network_.outputs(rows, device, tta=self.tta).cpu()
 
-    def _images_to_answer(self, X: Any) -> tuple[NDArray[Any], torch.device]:
+    def _check_inputs(self, X: Any) -> tuple[NDArray[Any], torch.device]:
         check_is_fitted(self, "network_")
         X = validate_data(self, X, reset=False, allow_nd=True, dtype="numeric")
-        images = as_images(X, self.image_shape)
-        if images.shape[1:] != self.image_shape_:
+        rows = as_inputs(X, self.image_shape)
+        if rows.shape[1:] != self.input_shape_:
             raise ValueError(
-                f"X must hold images of shape {self.image_shape_}, as in fit; "
-                f"got {images.shape[1:]}"
+                f"X must hold inputs of shape {self.input_shape_}, as in fit; got {rows.shape[1:]}"
             )
-        return images, resolve_device(self.device, strict=False)
+        return rows, resolve_device(self.device, strict=False)
 
     # -- fitting ------------------------------------------------------------------------------
 
@@ -115,43 +92,47 @@ class BaseTorch(BaseEstimator):
             self, X, y, allow_nd=True, dtype="numeric", y_numeric=y_numeric, ensure_min_samples=2
         )
 
-    def _train(self, X: Any, goal: Goal, weight: NDArray[np.float64]) -> None:
-        images = as_images(X, self.image_shape)
-        self.image_shape_ = images.shape[1:]
+    def _train(self, X: Any, task: Task, weight: NDArray[np.float64]) -> None:
+        inputs = as_inputs(X, self.image_shape)
+        self._check_options(inputs)
+        self.input_shape_ = inputs.shape[1:]
         device = resolve_device(self.device)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         training, validation = (
-            _on_device(images, goal.targets, weight, rows, device)
-            for rows in self._split(goal.targets, seed)
+            _on_device(inputs, task.targets, weight, rows, device)
+            for rows in self._split(task.targets, seed)
         )
-        in_channels = 3 if images.shape[3] == 1 else images.shape[3]
+        n_inputs = {"in_features" if inputs.ndim == 2 else "in_channels": inputs.shape[-1]}
+        arguments = module_arguments(
+            self.module, self.module_params, num_classes=task.n_outputs, **n_inputs
+        )
         with seeded(seed, device):
-            net = create_model(
-                self.model,
-                num_classes=goal.n_outputs,
-                in_channels=in_channels,
-                weights=self.weights,
-            )
-            size = net.preferred_size if self.input_size is None else self.input_size
-            look = Look(*channel_statistics(training.pixels), size)
-            judge = make_judge(validation, look, goal.judged_by, batch=self.batch_size)
-            net, self.history_ = train(
-                to_device(net, device),
-                training,
-                look,
-                self._recipe(seed),
-                objective=goal.objective,
-                judge=judge if len(validation.pixels) else None,
-            )
-        self.embedding_size_ = net.embedding_size
-        self.network_ = Network.of(
-            net,
-            look,
-            model=self.model,
-            n_outputs=goal.n_outputs,
-            in_channels=in_channels,
-            batch=min(self.batch_size, len(training.pixels)),
-        )
+            net = to_device(make_module(self.module, arguments), device)
+            spec = InputSpec(*channel_statistics(training.pixels), self._input_size(net, inputs))
+            sample = prepare(training.pixels[:2], spec)
+            self.embedding_size_ = try_out(net, sample, task.n_outputs)
+            validate = None
+            if len(validation.pixels):
+                held_out = Batches(validation.pixels, spec, device, False, self.batch_size)
+                validate = make_validation(held_out, validation, task.validation_objective)
+            recipe = self._recipe(seed)
+            net, self.history_ = train(net, training, spec, recipe, task.objective, validate)
+        batch = min(self.batch_size, len(training.pixels))
+        self.network_ = Network.of(net, spec, module=self.module, arguments=arguments, batch=batch)
+
+    def _input_size(self, net: Any, inputs: NDArray[Any]) -> int | None:
+        if inputs.ndim == 2:
+            return None
+        return getattr(net, "preferred_size", None) if self.input_size is None else self.input_size
+
+    def _check_options(self, inputs: NDArray[Any]) -> None:
+        """Refuse for rows what only images can have."""
+        for name, default in (("input_size", None), ("cutout", 0), ("tta", False)):
+            if inputs.ndim == 2 and getattr(self, name) != default:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} is for images, but X has rows of "
+                    f"{inputs.shape[1]} features; give image_shape if these are flat images"
+                )
 
     def _split(self, targets: NDArray[Any], seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the rows to train on and those to hold out."""
@@ -182,26 +163,21 @@ def check_weight(
     return X, y, weight / weight.mean()
 
 
-def as_images(X: NDArray[Any], image_shape: tuple[int, ...] | None) -> NDArray[Any]:
-    """Return rows as images of shape (n, height, width, channels), uint8 or float32."""
-    if X.ndim == 2:
+def as_inputs(X: NDArray[Any], image_shape: tuple[int, ...] | None) -> NDArray[Any]:
+    """Return rows of features, or images (n, height, width, channels), as uint8 or float32."""
+    if X.ndim == 2 and image_shape is not None:
         X = _unflattened(X, image_shape)
     elif X.ndim == 3:
         X = X[..., None]
-    if X.ndim != 4 or 0 in X.shape[1:]:
+    if X.ndim not in (2, 4) or 0 in X.shape[1:]:
         raise ValueError(
-            f"X must be images of shape (n_samples, height, width, channels), or flat rows with "
-            f"image_shape=(height, width, channels); got shape {X.shape}"
+            f"X must be images of shape (n_samples, height, width, channels), or rows of shape "
+            f"(n_samples, n_features); got shape {X.shape}"
         )
     return X if X.dtype == np.uint8 else X.astype(np.float32, copy=False)
 
 
-def _unflattened(X: NDArray[Any], image_shape: tuple[int, ...] | None) -> NDArray[Any]:
-    if image_shape is None:
-        raise ValueError(
-            f"image_shape must be given for flat rows, such as image_shape=(8, 8, 1) for grey "
-            f"images of 8 × 8 pixels; X has shape {X.shape}"
-        )
+def _unflattened(X: NDArray[Any], image_shape: tuple[int, ...]) -> NDArray[Any]:
     try:
         return X.reshape(len(X), *image_shape)
     except (TypeError, ValueError):
@@ -212,7 +188,7 @@ def _unflattened(X: NDArray[Any], image_shape: tuple[int, ...] | None) -> NDArra
 
 
 def _on_device(
-    images: NDArray[Any],
+    inputs: NDArray[Any],
     targets: NDArray[Any],
     weight: NDArray[np.float64],
     rows: NDArray[np.intp],
@@ -220,7 +196,7 @@ def _on_device(
 ) -> TrainingRows:
     kind = torch.long if targets.dtype.kind == "i" else torch.float32
     return TrainingRows(
-        upload(images[rows], device),
+        upload(inputs[rows], device),
         torch.tensor(targets[rows], dtype=kind).to(device),
         torch.tensor(weight[rows], dtype=torch.float32).to(device),
     )

@@ -1,8 +1,7 @@
-"""A network for images as a scikit-learn classifier."""
+"""A module of torch as a scikit-learn classifier."""
 
 from __future__ import annotations
 
-import os
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -13,28 +12,34 @@ from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 
-from condrisk.torch._base import BaseTorch, Goal, check_weight
+from condrisk.torch._base import BaseTorch, Task, check_weight
 from condrisk.torch._recipe import Augment
 from condrisk.torch._training import cross_entropy
 
 
 class TorchClassifier(ClassifierMixin, BaseTorch):
-    """Classifier of images by a network, trained with AdamW on the cross-entropy.
+    """Classifier around any module of torch, trained with AdamW on the cross-entropy.
 
-    X is an array of shape (n_samples, height, width, channels), of uint8 or of floats of any scale,
-    or (n_samples, height, width) for grey images, or flat rows with `image_shape`. Each channel is
-    normalised by its mean and standard deviation over the training rows. On a GPU all images lie
-    in its memory, where they are cropped, mirrored and resized; the network runs in bfloat16, and
+    X is an array of images of shape (n_samples, height, width, channels), of uint8 or of floats of
+    any scale, or (n_samples, height, width) for grey images; or of rows, (n_samples, n_features).
+    The network takes (n, channels, height, width) or (n, features). Each channel or feature is
+    normalised by its mean and standard deviation over the training rows. On a GPU all rows lie in
+    its memory, where images are cropped, mirrored and resized; the network runs in bfloat16, and
     each training step is one CUDA graph.
 
     Parameters
     ----------
-    model : str, default="cnn"
-        The network, one of `list_models`.
-    weights : path, "imagenet" or None, default=None
-        What the network starts from, see `create_model`.
+    module : callable or torch.nn.Module
+        A class or function that returns the network, called with those of the keywords
+        ``num_classes`` (the number of outputs), ``in_channels`` (of images) and ``in_features`` (of
+        rows) that it takes; or an instance, of which a copy is trained from its present weights.
+        It returns logits of shape (n, num_classes).
+    module_params : dict or None, default=None
+        Further keywords for a class or function. ``weights`` and ``pretrained``, by which networks
+        of torchvision and timm start from files, are left out when a stored network is loaded.
     image_shape : tuple of three ints or None, default=None
-        For flat rows: height, width and channels, one of which may be -1 and is then worked out.
+        If the rows are flat images: height, width and channels, one of which may be -1 and is then
+        worked out.
     epochs : int, default=30
         How often to go through the rows at most.
     batch_size : int, default=512
@@ -53,8 +58,8 @@ class TorchClassifier(ClassifierMixin, BaseTorch):
     validation_size : float, default=0.1
         The share of rows held out for `patience`, with every class in proportion.
     input_size : int or None, default=None
-        The height and width that images are resized to on the device. None is what the network
-        prefers: 32 for "cnn", 224 for the EfficientNets, as they come for the others.
+        The height and width that images are resized to on the device. None is the
+        ``preferred_size`` of the network if it has one, and as they come otherwise.
     label_smoothing : float, default=0.0
         The share of each label that is spread over all classes in training.
     ema : float or None, default=None
@@ -62,7 +67,8 @@ class TorchClassifier(ClassifierMixin, BaseTorch):
         that for validation and prediction.
     augment : bool, "crop" or "flip", default=True
         Whether training moves images at random by up to an eighth of their size and mirrors half
-        of them left to right, or only one of the two. Letters and digits must not be mirrored.
+        of them left to right, or only one of the two. Letters and digits must not be mirrored. Rows
+        are not augmented.
     cutout : int, default=0
         Height and width, in pixels, of a square that training blanks out of each image at a random
         place; 0 for none.
@@ -83,10 +89,12 @@ class TorchClassifier(ClassifierMixin, BaseTorch):
         and "seconds" of each epoch.
     network_ : object
         The trained network as plain arrays, which needs no GPU.
-    image_shape_ : tuple of three ints
-        Height, width and channels.
-    embedding_size_ : int
-        The length of an embedding.
+    input_shape_ : tuple of ints
+        Height, width and channels, or the number of features.
+    embedding_size_ : int or None
+        The length of an embedding: of what the last `torch.nn.Linear` takes, or what ``features``
+        returns if the network has ``features``, ``head`` and ``embedding_size``, and ``forward(x)``
+        is ``head(features(x))``. None if there is no embedding.
     n_features_in_ : int
         The length of the second axis of `X`.
 
@@ -97,24 +105,45 @@ class TorchClassifier(ClassifierMixin, BaseTorch):
 
     Examples
     --------
-    How sure is a small network of handwritten digits, and which should somebody look at?
+    How sure is a small network of handwritten digits, and which should an expert look at?
 
     >>> from sklearn.datasets import load_digits
     >>> from sklearn.frozen import FrozenEstimator
+    >>> from torch import nn
     >>> from condrisk import Deferral, PlugInRisk
     >>> from condrisk.torch import TorchClassifier
+    >>> def small_cnn(num_classes, in_channels):
+    ...     return nn.Sequential(
+    ...         nn.Conv2d(in_channels, 32, 3, padding=1),
+    ...         nn.ReLU(),
+    ...         nn.MaxPool2d(2),
+    ...         nn.Conv2d(32, 64, 3, padding=1),
+    ...         nn.ReLU(),
+    ...         nn.Flatten(),
+    ...         nn.Linear(64 * 4 * 4, num_classes),
+    ...     )
     >>> digits = load_digits()
     >>> X, y = digits.images, digits.target  # 8 × 8 grey images
     >>> net = TorchClassifier(
-    ...     "resnet8", epochs=15, batch_size=64, learning_rate=0.01, augment="crop", random_state=0
+    ...     small_cnn, epochs=15, batch_size=64, learning_rate=0.01, augment="crop", random_state=0
     ... )
     >>> net = net.fit(X[:900], y[:900])
     >>> net.predict_proba(X[900:]).shape, net.embed(X[900:]).shape
-    ((897, 10), (897, 64))
+    ((897, 10), (897, 1024))
     >>> model = Deferral(PlugInRisk(FrozenEstimator(net)), cost=0.1).fit(X[900:1300], y[900:1300])
     >>> asked = model.defer(X[1300:])
     >>> wrong = model.predict(X[1300:]) != y[1300:]
     >>> bool(wrong[~asked].mean() < wrong.mean() < 0.2)
+    True
+
+    The same rows as a table, without anything that is for images:
+
+    >>> def mlp(num_classes, in_features, width=64):
+    ...     return nn.Sequential(
+    ...         nn.Linear(in_features, width), nn.ReLU(), nn.Linear(width, num_classes)
+    ...     )
+    >>> net = TorchClassifier(mlp, module_params={"width": 128}, batch_size=64, random_state=0)
+    >>> net.fit(digits.data[:900], y[:900]).score(digits.data[900:], y[900:]) > 0.85
     True
     """
 
@@ -125,9 +154,9 @@ class TorchClassifier(ClassifierMixin, BaseTorch):
 
     def __init__(
         self,
-        model: str = "cnn",
+        module: Any,
         *,
-        weights: str | os.PathLike[str] | None = None,
+        module_params: dict[str, Any] | None = None,
         image_shape: tuple[int, int, int] | None = None,
         epochs: int = 30,
         batch_size: int = 512,
@@ -145,8 +174,8 @@ class TorchClassifier(ClassifierMixin, BaseTorch):
         device: str = "auto",
         random_state: Any = None,
     ) -> None:
-        self.model = model
-        self.weights = weights
+        self.module = module
+        self.module_params = module_params
         self.image_shape = image_shape
         self.epochs = epochs
         self.batch_size = batch_size
@@ -170,8 +199,8 @@ class TorchClassifier(ClassifierMixin, BaseTorch):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, height, width, channels)
-            Images, at least two.
+        X : array-like of shape (n_samples, height, width, channels) or (n_samples, n_features)
+            Images or rows, at least two.
         y : array-like of shape (n_samples,)
             Labels of any kind.
         sample_weight : array-like of shape (n_samples,), optional
@@ -186,13 +215,9 @@ class TorchClassifier(ClassifierMixin, BaseTorch):
         check_classification_targets(y)
         X, y, weight = check_weight(X, y, sample_weight)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        goal = Goal(
-            codes.astype(np.int64),
-            len(self.classes_),
-            objective=cross_entropy(self.label_smoothing),
-            judged_by=cross_entropy(0.0),
-        )
-        self._train(X, goal, weight)
+        smoothed, plain = cross_entropy(self.label_smoothing), cross_entropy(0.0)
+        task = Task(codes.astype(np.int64), len(self.classes_), smoothed, plain)
+        self._train(X, task, weight)
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -200,8 +225,8 @@ class TorchClassifier(ClassifierMixin, BaseTorch):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, height, width, channels)
-            Images as in `fit`.
+        X : array-like of shape (n_samples, height, width, channels) or (n_samples, n_features)
+            Images or rows as in `fit`.
 
         Returns
         -------
@@ -215,8 +240,8 @@ class TorchClassifier(ClassifierMixin, BaseTorch):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, height, width, channels)
-            Images as in `fit`.
+        X : array-like of shape (n_samples, height, width, channels) or (n_samples, n_features)
+            Images or rows as in `fit`.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""What a trained network sees, as features for another estimator."""
+"""The embedding of a trained network, as features for another estimator."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from condrisk._delegate import is_frozen
 class Embedder(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimatorMixin, BaseEstimator
 ):
-    """Transformer from images to the embedding of a network.
+    """Transformer from images or rows to the embedding of a network.
 
     Before an estimator in a pipeline, it lets that learn from what the network learnt: the
     regressor of losses on a frozen representation, for instance.
@@ -46,11 +46,14 @@ class Embedder(
     >>> from sklearn.frozen import FrozenEstimator
     >>> from sklearn.neural_network import MLPRegressor
     >>> from sklearn.pipeline import make_pipeline
+    >>> from torch import nn
     >>> from condrisk import RegressionRisk
     >>> from condrisk.torch import Embedder, TorchClassifier
+    >>> def mlp(num_classes, in_features):
+    ...     return nn.Sequential(nn.Linear(in_features, 64), nn.ReLU(), nn.Linear(64, num_classes))
     >>> digits = load_digits()
-    >>> X, y = digits.images, digits.target
-    >>> net = TorchClassifier("resnet8", epochs=4, batch_size=64, device="cpu", random_state=0)
+    >>> X, y = digits.data, digits.target
+    >>> net = TorchClassifier(mlp, epochs=4, batch_size=64, device="cpu", random_state=0)
     >>> net = FrozenEstimator(net.fit(X[:600], y[:600]))
     >>> mlp = MLPRegressor(hidden_layer_sizes=(256,), learning_rate_init=0.01, random_state=0)
     >>> risk = RegressionRisk(net, loss="log_loss", regressor=make_pipeline(Embedder(net), mlp))
@@ -69,8 +72,8 @@ class Embedder(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, height, width, channels)
-            Images.
+        X : array-like of shape (n_samples, height, width, channels) or (n_samples, n_features)
+            Images or rows.
         y : array-like of shape (n_samples,), optional
             Targets for the network; not used if it is frozen.
         sample_weight : array-like of shape (n_samples,), optional
@@ -84,16 +87,18 @@ class Embedder(
         validate_data(self, X, skip_check_array=True)
         # A frozen one is its own clone, and its fit does nothing.
         self.estimator_ = clone(self.estimator).fit(X, y, sample_weight=sample_weight)
+        if self.estimator_.embedding_size_ is None:
+            self.estimator_.embed(X)  # says why there is none
         self._n_features_out = self.estimator_.embedding_size_
         return self
 
     def transform(self, X: Any) -> NDArray[Any]:
-        """Return the embedding of each image.
+        """Return the embedding of each row.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, height, width, channels)
-            Images.
+        X : array-like of shape (n_samples, height, width, channels) or (n_samples, n_features)
+            Images or rows.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Images on a device: kept as they came, cropped, mirrored, normalised and resized there."""
+"""Inputs on a device: kept as they came, cropped, mirrored, normalised and resized there."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ CROP_SHARE = 8
 _CHUNK_ROWS = 4096
 
 
-class Look(NamedTuple):
-    """How a network sees images: less the mean, times the scale, `size` pixels high and wide."""
+class InputSpec(NamedTuple):
+    """What a network takes: less the mean, times the scale; images `size` pixels high and wide."""
 
     mean: Tensor
     scale: Tensor
     size: int | None
 
 
-def upload(images: NDArray[Any] | Tensor, device: torch.device) -> Tensor:
-    """Put images, shape (n, height, width, channels), on the device; uint8 stays uint8."""
-    if isinstance(images, Tensor):
-        return images
-    kind = torch.uint8 if images.dtype == np.uint8 else torch.float32
+def upload(rows: NDArray[Any] | Tensor, device: torch.device) -> Tensor:
+    """Put images, shape (n, height, width, channels), or rows on the device; uint8 stays uint8."""
+    if isinstance(rows, Tensor):
+        return rows
+    kind = torch.uint8 if rows.dtype == np.uint8 else torch.float32
     # A copy: torch does not share the memory of arrays that are read-only, such as memory maps.
-    return torch.tensor(np.ascontiguousarray(images), dtype=kind).to(device)
+    return torch.tensor(np.ascontiguousarray(rows), dtype=kind).to(device)
 
 
 def channel_statistics(pixels: Tensor) -> tuple[Tensor, Tensor]:
-    """Return mean and inverse standard deviation of each channel over all pixels."""
-    count = pixels[..., 0].numel()
+    """Return mean and inverse standard deviation of each channel, or feature, over all pixels."""
+    count, others = pixels[..., 0].numel(), tuple(range(pixels.ndim - 1))
     chunks = pixels.split(_CHUNK_ROWS)
-    mean = sum(chunk.double().sum(dim=(0, 1, 2)) for chunk in chunks) / count
-    squares = sum((chunk.double() - mean).square().sum(dim=(0, 1, 2)) for chunk in chunks)
+    mean = sum(chunk.double().sum(dim=others) for chunk in chunks) / count
+    squares = sum((chunk.double() - mean).square().sum(dim=others) for chunk in chunks)
     spread = (squares / count).sqrt()
     spread = torch.where(spread > 0, spread, torch.ones_like(spread))
     return mean.float(), spread.reciprocal().float()
 
 
-def crop_reach(pixels: Tensor) -> tuple[int, int]:
+def largest_shift(pixels: Tensor) -> tuple[int, int]:
     """Return by how many pixels a crop may move images up or down, and left or right."""
     return pixels.shape[1] // CROP_SHARE, pixels.shape[2] // CROP_SHARE
 
@@ -63,7 +63,7 @@ def crop_and_flip(
     return pixels[rows[:, None, None], ys[:, :, None], xs[:, None, :]]
 
 
-def blank_out(pixels: Tensor, down: Tensor, right: Tensor, size: int, colour: Tensor) -> Tensor:
+def cut_out(pixels: Tensor, down: Tensor, right: Tensor, size: int, colour: Tensor) -> Tensor:
     """Return images of shape (n, height, width, channels), a square of each in one colour.
 
     `down` and `right` are the middle of the square; near an edge it sticks out.
@@ -81,18 +81,18 @@ def _reflected(position: Tensor, size: int) -> Tensor:
     return (size - 1) - (size - 1 - position).abs()
 
 
-def show(pixels: Tensor, look: Look) -> Tensor:
+def prepare(pixels: Tensor, spec: InputSpec) -> Tensor:
     """Return images as a network takes them: (n, channels, size, size), the channels innermost.
 
-    Grey images are shown as three equal colours.
+    Rows of shape (n, features) are only normalised.
     """
-    x = (pixels.float() - look.mean) * look.scale
-    if x.shape[-1] == 1:
-        x = x.expand(-1, -1, -1, 3)
+    x = (pixels.float() - spec.mean) * spec.scale
+    if x.ndim == 2:
+        return x
     x = x.permute(0, 3, 1, 2)
-    if look.size is not None and tuple(x.shape[2:]) != (look.size, look.size):
-        shrinks = max(x.shape[2:]) > look.size
+    if spec.size is not None and tuple(x.shape[2:]) != (spec.size, spec.size):
+        shrinks = max(x.shape[2:]) > spec.size
         x = functional.interpolate(
-            x, size=(look.size, look.size), mode="bilinear", antialias=shrinks
+            x, size=(spec.size, spec.size), mode="bilinear", antialias=shrinks
         )
     return x.contiguous(memory_format=torch.channels_last)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -11,9 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from condrisk.paper.networks import create_model
-from condrisk.torch._forward import embed
-from condrisk.torch._images import Look
+from condrisk.torch._forward import Batches
+from condrisk.torch._images import InputSpec
+from condrisk.torch._module import START, make_module
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,23 +23,22 @@ class Network:
 
     Attributes
     ----------
-    model : str
-        Its name in the registry.
-    n_outputs, in_channels : int
-        Its sizes.
+    module : callable or torch.nn.Module
+        The class or function that makes it, or an instance to copy.
+    arguments : dict of str to object
+        What that is called with.
     size : int or None
         The height and width that images are resized to.
     batch : int
-        How many images at a time it was trained on.
-    mean, scale : ndarray of shape (channels,)
-        What images are normalised by.
+        How many rows at a time it was trained on.
+    mean, scale : ndarray of shape (channels,) or (features,)
+        What inputs are normalised by.
     state : dict of str to ndarray
         Its weights.
     """
 
-    model: str
-    n_outputs: int
-    in_channels: int
+    module: Any
+    arguments: dict[str, Any]
     size: int | None
     batch: int
     mean: NDArray[np.float32]
@@ -47,31 +47,32 @@ class Network:
 
     @classmethod
     def of(
-        cls, net: Any, look: Look, *, model: str, n_outputs: int, in_channels: int, batch: int
+        cls, net: Any, spec: InputSpec, *, module: Any, arguments: Mapping[str, Any], batch: int
     ) -> Network:
         """Take a network off its device."""
         state = {name: _as_numpy(value) for name, value in net.state_dict().items()}
-        mean, scale = _as_numpy(look.mean), _as_numpy(look.scale)
-        return cls(model, n_outputs, in_channels, look.size, batch, mean, scale, state)
+        kept = {name: value for name, value in arguments.items() if name not in START}
+        mean, scale = _as_numpy(spec.mean), _as_numpy(spec.scale)
+        return cls(module, kept, spec.size, batch, mean, scale, state)
 
-    def embed(self, images: NDArray[Any], device: torch.device, *, tta: bool) -> Tensor:
-        """Return the embeddings of images, on the device."""
-        look = Look(_as_tensor(self.mean, device), _as_tensor(self.scale, device), self.size)
-        return embed(self.on(device), images, look, device, tta=tta, batch=self.batch)
+    def outputs(self, rows: NDArray[Any], device: torch.device, *, tta: bool) -> Tensor:
+        """Return the outputs for rows in single precision, on the device."""
+        return self._batches(rows, device, tta).outputs(self.on(device))
 
-    @torch.inference_mode()
-    def outputs(self, images: NDArray[Any], device: torch.device, *, tta: bool) -> Tensor:
-        """Return the outputs for images in single precision, on the device."""
-        return self.on(device).head(self.embed(images, device, tta=tta))
+    def embeddings(self, rows: NDArray[Any], device: torch.device, *, tta: bool) -> Tensor:
+        """Return the embeddings of rows, on the device."""
+        return self._batches(rows, device, tta).embeddings(self.on(device))
+
+    def _batches(self, rows: NDArray[Any], device: torch.device, tta: bool) -> Batches:
+        mean, scale = (torch.tensor(array).to(device) for array in (self.mean, self.scale))
+        return Batches(rows, InputSpec(mean, scale, self.size), device, tta, self.batch)
 
     def on(self, device: torch.device) -> Any:
         """Return the network itself, made once for each device."""
         known = _made.setdefault(self, {})
         if device not in known:
             with torch.random.fork_rng(devices=[]):  # random weights, which are replaced at once
-                net = create_model(
-                    self.model, num_classes=self.n_outputs, in_channels=self.in_channels
-                )
+                net = make_module(self.module, self.arguments)
             net.load_state_dict({k: torch.tensor(v) for k, v in self.state.items()})
             known[device] = to_device(net, device).eval()
         return known[device]
@@ -88,7 +89,3 @@ def to_device(net: Any, device: torch.device) -> Any:
 
 def _as_numpy(tensor: Tensor) -> NDArray[Any]:
     return np.ascontiguousarray(tensor.detach().cpu().numpy())
-
-
-def _as_tensor(array: NDArray[Any], device: torch.device) -> Tensor:
-    return torch.tensor(array).to(device)

@@ -1,36 +1,41 @@
-"""A network for images as a scikit-learn regressor."""
+"""A module of torch as a scikit-learn regressor."""
 
 from __future__ import annotations
 
-import os
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin, _fit_context
 
-from condrisk.torch._base import BaseTorch, Goal, check_weight
+from condrisk.torch._base import BaseTorch, Task, check_weight
 from condrisk.torch._recipe import Augment
 from condrisk.torch._training import squared_error
 
 
 class TorchRegressor(RegressorMixin, BaseTorch):
-    """Regressor on images by a network, trained with AdamW on the squared error.
+    """Regressor around any module of torch, trained with AdamW on the squared error.
 
-    X is an array of shape (n_samples, height, width, channels), of uint8 or of floats of any scale,
-    or (n_samples, height, width) for grey images, or flat rows with `image_shape`. Each channel is
-    normalised by its mean and standard deviation over the training rows. On a GPU all images lie
-    in its memory, where they are cropped, mirrored and resized; the network runs in bfloat16, and
+    X is an array of images of shape (n_samples, height, width, channels), of uint8 or of floats of
+    any scale, or (n_samples, height, width) for grey images; or of rows, (n_samples, n_features).
+    The network takes (n, channels, height, width) or (n, features). Each channel or feature is
+    normalised by its mean and standard deviation over the training rows. On a GPU all rows lie in
+    its memory, where images are cropped, mirrored and resized; the network runs in bfloat16, and
     each training step is one CUDA graph.
 
     Parameters
     ----------
-    model : str, default="cnn"
-        The network, one of `list_models`.
-    weights : path, "imagenet" or None, default=None
-        What the network starts from, see `create_model`.
+    module : callable or torch.nn.Module
+        A class or function that returns the network, called with those of the keywords
+        ``num_classes`` (the number of outputs), ``in_channels`` (of images) and ``in_features`` (of
+        rows) that it takes; or an instance, of which a copy is trained from its present weights.
+        It returns numbers of shape (n,) or (n, 1).
+    module_params : dict or None, default=None
+        Further keywords for a class or function. ``weights`` and ``pretrained``, by which networks
+        of torchvision and timm start from files, are left out when a stored network is loaded.
     image_shape : tuple of three ints or None, default=None
-        For flat rows: height, width and channels, one of which may be -1 and is then worked out.
+        If the rows are flat images: height, width and channels, one of which may be -1 and is then
+        worked out.
     epochs : int, default=30
         How often to go through the rows at most.
     batch_size : int, default=512
@@ -49,8 +54,8 @@ class TorchRegressor(RegressorMixin, BaseTorch):
     validation_size : float, default=0.1
         The share of rows held out for `patience`, alike in the target.
     input_size : int or None, default=None
-        The height and width that images are resized to on the device. None is what the network
-        prefers: 32 for "cnn", 224 for the EfficientNets, as they come for the others.
+        The height and width that images are resized to on the device. None is the
+        ``preferred_size`` of the network if it has one, and as they come otherwise.
     standardize_target : bool, default=True
         Whether the network learns the target less its mean, divided by its standard deviation.
         Predictions are in the units of the target in any case.
@@ -59,7 +64,8 @@ class TorchRegressor(RegressorMixin, BaseTorch):
         that for validation and prediction.
     augment : bool, "crop" or "flip", default=True
         Whether training moves images at random by up to an eighth of their size and mirrors half
-        of them left to right, or only one of the two. Letters and digits must not be mirrored.
+        of them left to right, or only one of the two. Letters and digits must not be mirrored. Rows
+        are not augmented.
     cutout : int, default=0
         Height and width, in pixels, of a square that training blanks out of each image at a random
         place; 0 for none.
@@ -79,10 +85,12 @@ class TorchRegressor(RegressorMixin, BaseTorch):
         standardised target, if it was standardised.
     network_ : object
         The trained network as plain arrays, which needs no GPU.
-    image_shape_ : tuple of three ints
-        Height, width and channels.
-    embedding_size_ : int
-        The length of an embedding.
+    input_shape_ : tuple of ints
+        Height, width and channels, or the number of features.
+    embedding_size_ : int or None
+        The length of an embedding: of what the last `torch.nn.Linear` takes, or what ``features``
+        returns if the network has ``features``, ``head`` and ``embedding_size``, and ``forward(x)``
+        is ``head(features(x))``. None if there is no embedding.
     n_features_in_ : int
         The length of the second axis of `X`.
 
@@ -94,11 +102,19 @@ class TorchRegressor(RegressorMixin, BaseTorch):
     Examples
     --------
     >>> import numpy as np
+    >>> from torch import nn
     >>> from condrisk.torch import TorchRegressor
+    >>> class Colours(nn.Module):
+    ...     def __init__(self, in_channels=3):
+    ...         super().__init__()
+    ...         self.last = nn.Linear(in_channels, 1)
+    ...
+    ...     def forward(self, x):
+    ...         return self.last(x.mean(dim=(2, 3)))
     >>> rng = np.random.default_rng(0)
     >>> X = rng.integers(0, 256, size=(200, 8, 8, 3), dtype=np.uint8)
     >>> y = X[..., 0].mean(axis=(1, 2))  # how red
-    >>> net = TorchRegressor("resnet8", epochs=2, device="cpu", random_state=0).fit(X, y)
+    >>> net = TorchRegressor(Colours(), epochs=2, device="cpu", random_state=0).fit(X, y)
     >>> net.predict(X).shape
     (200,)
     """
@@ -110,9 +126,9 @@ class TorchRegressor(RegressorMixin, BaseTorch):
 
     def __init__(
         self,
-        model: str = "cnn",
+        module: Any,
         *,
-        weights: str | os.PathLike[str] | None = None,
+        module_params: dict[str, Any] | None = None,
         image_shape: tuple[int, int, int] | None = None,
         epochs: int = 30,
         batch_size: int = 512,
@@ -130,8 +146,8 @@ class TorchRegressor(RegressorMixin, BaseTorch):
         device: str = "auto",
         random_state: Any = None,
     ) -> None:
-        self.model = model
-        self.weights = weights
+        self.module = module
+        self.module_params = module_params
         self.image_shape = image_shape
         self.epochs = epochs
         self.batch_size = batch_size
@@ -155,8 +171,8 @@ class TorchRegressor(RegressorMixin, BaseTorch):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, height, width, channels)
-            Images, at least two.
+        X : array-like of shape (n_samples, height, width, channels) or (n_samples, n_features)
+            Images or rows, at least two.
         y : array-like of shape (n_samples,)
             Numbers.
         sample_weight : array-like of shape (n_samples,), optional
@@ -175,7 +191,7 @@ class TorchRegressor(RegressorMixin, BaseTorch):
             spread = float(np.sqrt(np.average((y - self._offset) ** 2, weights=weight)))
             self._unit = spread if spread > 0 else 1.0
         targets = (y - self._offset) / self._unit
-        self._train(X, Goal(targets, 1, objective=squared_error, judged_by=squared_error), weight)
+        self._train(X, Task(targets, 1, squared_error, squared_error), weight)
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -183,8 +199,8 @@ class TorchRegressor(RegressorMixin, BaseTorch):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, height, width, channels)
-            Images as in `fit`.
+        X : array-like of shape (n_samples, height, width, channels) or (n_samples, n_features)
+            Images or rows as in `fit`.
 
         Returns
         -------

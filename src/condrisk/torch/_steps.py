@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from condrisk.torch._forward import features_of
-from condrisk.torch._images import Look, blank_out, crop_and_flip, crop_reach, show
+from condrisk.torch._forward import outputs_of
+from condrisk.torch._images import InputSpec, crop_and_flip, cut_out, largest_shift, prepare
 from condrisk.torch._recipe import Recipe
 
 Objective = Callable[[Tensor, Tensor], Tensor]
@@ -24,14 +24,14 @@ FEWEST_STEPS = 20
 
 
 class TrainingRows(NamedTuple):
-    """Images, shape (n, height, width, channels), with targets and weights, on the device."""
+    """Images, (n, height, width, channels), or rows, with targets and weights, on the device."""
 
     pixels: Tensor
     targets: Tensor
     weights: Tensor
 
 
-class Replayed:
+class CapturedFunction:
     """A function without arguments that runs on the device alone, and many times.
 
     On a GPU the first runs are plain ones on a side stream, as CUDA graphs want it; then one run
@@ -105,8 +105,8 @@ class Steps:
         The network, on the device. It is trained in place.
     rows : TrainingRows
         What to train on.
-    look : Look
-        How the network sees images.
+    spec : InputSpec
+        What the network takes.
     objective : callable
         The loss of each row, from outputs and targets.
     recipe : Recipe
@@ -114,9 +114,9 @@ class Steps:
     """
 
     def __init__(
-        self, net: Any, rows: TrainingRows, look: Look, objective: Objective, recipe: Recipe
+        self, net: Any, rows: TrainingRows, spec: InputSpec, objective: Objective, recipe: Recipe
     ) -> None:
-        self.net, self.rows, self.look = net, rows, look
+        self.net, self.rows, self.spec = net, rows, spec
         self.objective, self.recipe = objective, recipe
         device = rows.pixels.device
         n_rows = len(rows.pixels)
@@ -126,7 +126,9 @@ class Steps:
         self.averaged = None if recipe.ema is None else copy.deepcopy(net).eval()
         self._live, self._average = _float_tensors(net), _float_tensors(self.averaged)
         self._generator = torch.Generator(device).manual_seed(recipe.seed)
-        self._plan = torch.zeros(self.n_steps, 6, self.batch, dtype=torch.long, device=device)
+        n_columns = 6 if rows.pixels.ndim == 4 else 1
+        plan = (self.n_steps, n_columns, self.batch)
+        self._plan = torch.zeros(plan, dtype=torch.long, device=device)
         self._controls = torch.zeros(self.n_steps, 2, device=device)
         self._cursor = torch.zeros(1, dtype=torch.long, device=device)
         self._total = torch.zeros((), device=device)
@@ -138,7 +140,7 @@ class Steps:
             fused=True,
             capturable=device.type == "cuda",
         )
-        self.run = Replayed(self._step, device, recipe.epochs * self.n_steps)
+        self.run = CapturedFunction(self._step, device, recipe.epochs * self.n_steps)
 
     def epoch(self, controls: NDArray[Any]) -> float:
         """Go through the rows once and return the mean loss; the host waits at the end only."""
@@ -152,7 +154,7 @@ class Steps:
         return float(self._total) / self.n_steps
 
     def trained(self) -> Any:
-        """Return the network to judge and to keep: the average if there is one."""
+        """Return the network to validate and to keep: the average if there is one."""
         return self.net.eval() if self.averaged is None else self.averaged
 
     def close(self) -> None:
@@ -160,31 +162,43 @@ class Steps:
         del self.run
 
     def _new_plan(self) -> Tensor:
-        """Draw row, moves, flip and the middle of a blank for each place of an epoch's batches."""
-        device, generator = self._plan.device, self._generator
-        size = (self.n_steps * self.batch,)
-        order = torch.randperm(len(self.rows.pixels), generator=generator, device=device)
-        reach = crop_reach(self.rows.pixels) if self.recipe.crops else (0, 0)
-        down, right = (
-            torch.randint(-far, far + 1, size, generator=generator, device=device) for far in reach
-        )
-        flip = torch.randint(0, 1 + self.recipe.flips, size, generator=generator, device=device)
-        middle = [
-            torch.randint(0, length, size, generator=generator, device=device)
-            for length in self.rows.pixels.shape[1:3]
+        """Draw the row and, for images, how it is augmented, for each place of the batches."""
+        size = self.n_steps * self.batch
+        n_rows, device = len(self.rows.pixels), self._plan.device
+        order = torch.randperm(n_rows, generator=self._generator, device=device)
+        columns = [order[:size]]
+        if self.rows.pixels.ndim == 4:
+            columns += self._augmentation(size)
+        return torch.stack(columns).view(-1, self.n_steps, self.batch).transpose(0, 1)
+
+    def _augmentation(self, size: int) -> list[Tensor]:
+        """Draw moves, flip and the middle of a blank square."""
+
+        def draw(low: int, high: int) -> Tensor:
+            return torch.randint(
+                low, high, (size,), generator=self._generator, device=self._plan.device
+            )
+
+        shifts = largest_shift(self.rows.pixels) if self.recipe.crops else (0, 0)
+        return [
+            *(draw(-far, far + 1) for far in shifts),
+            draw(0, 1 + self.recipe.flips),
+            *(draw(0, length) for length in self.rows.pixels.shape[1:3]),
         ]
-        plan = torch.stack([order[: size[0]], down, right, flip, *middle])
-        return plan.view(6, self.n_steps, self.batch).transpose(0, 1)
+
+    def _augmented(self, picked: Tensor, moves: list[Tensor]) -> Tensor:
+        down, right, flip, row, column = moves
+        pixels = crop_and_flip(self.rows.pixels, picked, down, right, flip)
+        if not self.recipe.cutout:
+            return pixels
+        return cut_out(pixels, row, column, self.recipe.cutout, self.spec.mean)
 
     def _step(self) -> None:
-        picked, down, right, flip, *blank = self._plan.index_select(0, self._cursor)[0]
+        picked, *moves = self._plan.index_select(0, self._cursor)[0]
         rate, share = self._controls.index_select(0, self._cursor)[0]
         self._rate.copy_(rate)
-        pixels = crop_and_flip(self.rows.pixels, picked, down, right, flip)
-        if self.recipe.cutout:
-            down, right = blank
-            pixels = blank_out(pixels, down, right, self.recipe.cutout, self.look.mean)
-        outputs = self.net.head(features_of(self.net, show(pixels, self.look)))
+        pixels = self._augmented(picked, moves) if moves else self.rows.pixels[picked]
+        outputs = outputs_of(self.net, prepare(pixels, self.spec))
         losses = self.objective(outputs, self.rows.targets[picked])
         loss = (losses * self.rows.weights[picked]).mean()
         # Gradients that are None are written by backward, not added to: so a replay needs no zeros.

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from condrisk.torch._forward import embed
-from condrisk.torch._images import Look
+from condrisk.torch._forward import Batches
+from condrisk.torch._images import InputSpec
 from condrisk.torch._recipe import Recipe, controls
 from condrisk.torch._steps import Objective, Steps, TrainingRows
 
@@ -76,11 +76,10 @@ def squared_error(outputs: Tensor, targets: Tensor) -> Tensor:
 def train(
     net: Any,
     rows: TrainingRows,
-    look: Look,
+    spec: InputSpec,
     recipe: Recipe,
-    *,
     objective: Objective,
-    judge: Callable[[Any], float] | None = None,
+    validate: Callable[[Any], float] | None = None,
 ) -> tuple[Any, History]:
     """Train a network on the device on which it is.
 
@@ -90,13 +89,13 @@ def train(
         The network; it is trained in place.
     rows : TrainingRows
         What to train on.
-    look : Look
-        How the network sees images.
+    spec : InputSpec
+        What the network takes.
     recipe : Recipe
         How to train.
     objective : callable
         The loss of each row, from outputs and targets.
-    judge : callable, optional
+    validate : callable, optional
         Gives the loss of a network on rows held out, by which the best epoch is kept.
 
     Returns
@@ -106,21 +105,21 @@ def train(
     history : dict of str to list of float
         Figures of each epoch.
     """
-    steps = Steps(net, rows, look, objective, recipe)
+    steps = Steps(net, rows, spec, objective, recipe)
     history: History = {"train_loss": [], "learning_rate": [], "seconds": []}
-    best = _Best(recipe.patience)
+    best = _BestEpoch(recipe.patience)
     for of_epoch in controls(recipe, steps.n_steps):
         began = time.perf_counter()
         loss = steps.epoch(of_epoch)
         if not math.isfinite(loss):
             raise ValueError(
                 "training diverged: the loss became NaN or infinite. Lower learning_rate, or "
-                "scale the images or the target."
+                "scale the inputs or the target."
             )
         history["train_loss"].append(loss)
         history["learning_rate"].append(float(of_epoch[-1, 0]))
-        if judge is not None:
-            held_out = judge(steps.trained())
+        if validate is not None:
+            held_out = validate(steps.trained())
             history.setdefault("validation_loss", []).append(held_out)
             best.consider(held_out, steps.trained())
         history["seconds"].append(time.perf_counter() - began)
@@ -132,22 +131,20 @@ def train(
     return trained, history
 
 
-def make_judge(
-    rows: TrainingRows, look: Look, objective: Objective, *, batch: int
+def make_validation(
+    batches: Batches, rows: TrainingRows, objective: Objective
 ) -> Callable[[Any], float]:
     """Return the function that gives the mean loss of a network on rows held out."""
 
-    def judge(net: Any) -> float:
-        with torch.inference_mode():
-            device = rows.pixels.device
-            outputs = net.head(embed(net, rows.pixels, look, device, tta=False, batch=batch))
-            losses = objective(outputs, rows.targets) * rows.weights
-            return float(losses.sum() / rows.weights.sum())
+    @torch.inference_mode()
+    def validate(net: Any) -> float:
+        losses = objective(batches.outputs(net), rows.targets) * rows.weights
+        return float(losses.sum() / rows.weights.sum())
 
-    return judge
+    return validate
 
 
-class _Best:
+class _BestEpoch:
     """Remembers the weights of the best epoch and when patience is at its end."""
 
     def __init__(self, patience: int | None) -> None:

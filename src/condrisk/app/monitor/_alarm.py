@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t as student
 
-from condrisk._validation import check_vectors
+from condrisk._validation import check_confidence, check_vectors
 from condrisk.app.monitor._reference import Reference
-from condrisk.inference._betting import check_confidence
 
 Floats = NDArray[np.float64]
 
@@ -89,7 +88,9 @@ def loss_alarm(
     long quiet time is still found soon. It ever exceeds 2/level with probability at most level/2
     (Ville). The other half of the level is for `limit` being too low: it is an upper confidence
     limit of the mean excess on the held-out rows, by Student's t. This part is approximate, all
-    else holds for any distribution of the losses.
+    else holds for any distribution of the losses. The bets are not those of
+    `condrisk.inference.betting_p_values`, which aim at a number of rows that is known beforehand:
+    here rows keep coming, and nobody knows when losses begin to grow.
 
     That labels come for some rows only does no harm if which ones depends on x alone.
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline, make_pipeline
 
+from condrisk.paper.networks import create_model
 from condrisk.torch import Embedder, TorchClassifier, TorchRegressor
 
 # Averages over each image and its mirror image, and over the steps of training, cost little.
@@ -64,28 +65,33 @@ class Networks:
 
     def classifier(self, name: str, seed: int) -> TorchClassifier:
         """Return a classifier."""
-        settings = self._settings(CLASSIFIERS[name])
-        if name == "EffNet" and not self.quick:
-            settings["weights"] = self.weights
-        return TorchClassifier(**settings, device=self.device, random_state=seed)
+        weights = self.weights if name == "EffNet" and not self.quick else None
+        settings = self._settings(CLASSIFIERS[name], weights=weights)
+        return TorchClassifier(create_model, **settings, device=self.device, random_state=seed)
 
     def regressor(self, name: str, seed: int) -> TorchRegressor:
         """Return a network for losses, to be trained from scratch."""
         settings = self._settings(REGRESSORS[name])
-        return TorchRegressor(**settings, device=self.device, random_state=seed)
+        return TorchRegressor(create_model, **settings, device=self.device, random_state=seed)
 
     def representation_regressor(self, network: Any, seed: int) -> Pipeline:
         """Return 256 hidden units for losses, on the embedding of a trained network."""
         settings = self._settings(HIDDEN) | {"tta": False, "ema": None}
         hidden = TorchRegressor(
-            **settings, image_shape=(1, 1, -1), device=self.device, random_state=seed
+            create_model,
+            **settings,
+            image_shape=(1, 1, -1),
+            device=self.device,
+            random_state=seed,
         )
         return make_pipeline(Embedder(network), hidden)
 
-    def _settings(self, settings: dict[str, Any]) -> dict[str, Any]:
+    def _settings(self, settings: dict[str, Any], weights: Any = None) -> dict[str, Any]:
+        """Return keywords of the estimator; the model is one that `create_model` makes."""
         settings = _COMMON | settings
+        params = {"name": settings.pop("model"), "weights": weights}
         if self.quick:
             settings |= {"epochs": 1, "batch_size": 64}
             if "input_size" in settings:
                 settings["input_size"] = 32
-        return settings
+        return settings | {"module_params": params}

@@ -1,21 +1,17 @@
-"""Networks for images, one file each, behind a registry."""
+"""The study's networks for images, one file each, behind a registry.
 
+`condrisk.torch.TorchClassifier` takes `create_model` as its module, with the name of a network in
+``module_params``.
+"""
+
+from condrisk.paper.networks import (  # noqa: F401 - each registers its network
+    cnn,
+    efficientnet_b0,
+    efficientnet_lite0,
+    mlp,
+    resnet8,
+    resnet9,
+)
 from condrisk.paper.networks._registry import create_model, list_models, register_model
-from condrisk.paper.networks.cnn import CNN
-from condrisk.paper.networks.efficientnet_b0 import EfficientNetB0
-from condrisk.paper.networks.efficientnet_lite0 import EfficientNetLite0
-from condrisk.paper.networks.mlp import MLP
-from condrisk.paper.networks.resnet8 import ResNet8
-from condrisk.paper.networks.resnet9 import ResNet9
 
-__all__ = [
-    "CNN",
-    "MLP",
-    "EfficientNetB0",
-    "EfficientNetLite0",
-    "ResNet8",
-    "ResNet9",
-    "create_model",
-    "list_models",
-    "register_model",
-]
+__all__ = ["create_model", "list_models", "register_model"]

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from condrisk.inference._betting import bernstein_limits, betting_limits
-from condrisk.inference._interval import ErrorLimits, risk_error_limits
+from condrisk.inference import MeanInterval, RiskErrorInterval, risk_error_interval
 from condrisk.paper._records import Record
 from condrisk.paper.theory.simulations._cells import Floats
 from condrisk.paper.theory.simulations._settings import Part, TheoryConfig
@@ -96,18 +95,20 @@ WORLDS = {
 }
 
 
-def normal_limits(samples: Floats, *, confidence: float) -> tuple[Floats, Floats]:
-    """Return mean ± z standard errors of each row of `samples`: right only in the limit."""
-    half = stats.norm.ppf((1 + confidence) / 2) * samples.std(axis=1, ddof=1)
-    half /= np.sqrt(samples.shape[1])
-    mean = samples.mean(axis=1)
-    return mean - half, mean + half
+def normal_interval(x: Floats, *, confidence: float, lower: float, upper: float) -> MeanInterval:
+    """Return mean ± z standard errors of each sample: right only in the limit."""
+    rows = (x - lower) / (upper - lower)
+    half = stats.norm.ppf((1 + confidence) / 2) * rows.std(axis=1, ddof=1)
+    half /= np.sqrt(rows.shape[1])
+    mean = rows.mean(axis=1)
+    limits = (lower + (upper - lower) * limit for limit in (mean, mean - half, mean + half))
+    return MeanInterval(*limits)
 
 
-METHODS: dict[str, Callable[..., tuple[Floats, Floats]]] = {
-    "betting": betting_limits,
-    "bernstein": bernstein_limits,
-    "normal": normal_limits,
+METHODS: dict[str, Any] = {
+    "betting": "betting",
+    "bernstein": "bernstein",
+    "normal": normal_interval,
 }
 
 
@@ -116,20 +117,21 @@ def simulate(
 ) -> list[Record]:
     """Return, for each way to find limits, how often they cover what, and their widths."""
     world, n = WORLDS[setting["world"]], setting["n"]
-    found: dict[str, list[ErrorLimits]] = {method: [] for method in METHODS}
+    found: dict[str, list[RiskErrorInterval]] = {method: [] for method in METHODS}
     left = config.repetitions
     while left > 0:
         u = rng.random((min(left, _TOGETHER), n))
         loss = world.draw(u, rng)
         left -= len(u)
-        for method, limits in METHODS.items():
-            found[method].append(
-                risk_error_limits(
+        for name, method in METHODS.items():
+            found[name].append(
+                risk_error_interval(
                     world.estimate(u),
                     loss,
-                    references={"reference": world.reference(u)},
+                    reference=world.reference(u),
                     confidence=CONFIDENCE,
-                    limits=limits,
+                    upper=1.0,
+                    method=method,
                 )
             )
     truth = world.truth()
@@ -139,18 +141,18 @@ def simulate(
 def _record(
     method: str,
     setting: dict[str, Any],
-    parts: list[ErrorLimits],
+    parts: list[RiskErrorInterval],
     truth: tuple[float, float, float],
 ) -> Record:
-    intervals = {
+    intervals: dict[str, list[Any]] = {
         "error": [(part.lower, part.upper) for part in parts],
         "realised": [part.realised[1:] for part in parts],
         "difference": [part.differences["reference"][1:] for part in parts],
     }
     record: Record = {"method": method, **setting, "confidence": CONFIDENCE}
-    everything = np.ones(sum(len(part.lower) for part in parts), dtype=bool)
+    everything = np.ones(sum(len(part) for _, part in intervals["error"]), dtype=bool)
     for (name, limits), value in zip(intervals.items(), truth, strict=True):
-        low, high = (np.concatenate(side) for side in zip(*limits, strict=True))
+        low, high = np.concatenate(limits, axis=1)
         covered = (low <= value) & (value <= high)
         everything &= covered
         record[name] = {

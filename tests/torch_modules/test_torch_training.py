@@ -11,12 +11,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from condrisk.paper.networks import create_model
 from condrisk.torch import _steps as steps_module
-from condrisk.torch._images import Look
+from condrisk.torch._forward import Batches
+from condrisk.torch._images import InputSpec
 from condrisk.torch._recipe import Recipe, controls, hold_out
-from condrisk.torch._steps import WARM_UP_RUNS, Replayed, Steps, TrainingRows
+from condrisk.torch._steps import WARM_UP_RUNS, CapturedFunction, Steps, TrainingRows
 from condrisk.torch._training import (
     cross_entropy,
-    make_judge,
+    make_validation,
     resolve_device,
     seeded,
     squared_error,
@@ -24,7 +25,7 @@ from condrisk.torch._training import (
 )
 
 CPU = torch.device("cpu")
-LOOK = Look(torch.zeros(3), torch.ones(3), None)
+SPEC = InputSpec(torch.zeros(3), torch.ones(3), None)
 RECIPE = Recipe(
     epochs=4,
     batch_size=8,
@@ -134,7 +135,7 @@ def test_an_epoch_is_what_torch_does_step_by_step(ema, seed):
     recipe = RECIPE._replace(ema=ema, seed=seed)
     rows, net = some_rows(seed=seed), small_net(seed)
     twin = copy.deepcopy(net)
-    steps = Steps(net, rows, LOOK, cross_entropy(0.1), recipe)
+    steps = Steps(net, rows, SPEC, cross_entropy(0.1), recipe)
     table = controls(recipe, steps.n_steps)
     plans = []
     for of_epoch in table[:2]:
@@ -156,7 +157,7 @@ def test_an_epoch_is_what_torch_does_step_by_step(ema, seed):
 def test_every_row_is_used_and_moves_stay_in_reach():
     rows = some_rows(40)
     recipe = RECIPE._replace(augment=True, batch_size=20)
-    steps = Steps(small_net(), rows, LOOK, cross_entropy(0), recipe)
+    steps = Steps(small_net(), rows, SPEC, cross_entropy(0), recipe)
     plans = torch.cat([steps._new_plan() for _ in range(20)])
     assert sorted(plans[:2, 0].flatten().tolist()) == list(range(40))
     assert set(plans[:, 1].flatten().tolist()) == {-1, 0, 1}
@@ -170,7 +171,7 @@ def test_every_row_is_used_and_moves_stay_in_reach():
 )
 def test_kinds_of_augmentation(augment, moves, flips):
     recipe = RECIPE._replace(augment=augment, batch_size=20)
-    plan = Steps(small_net(), some_rows(40), LOOK, cross_entropy(0), recipe)._new_plan()
+    plan = Steps(small_net(), some_rows(40), SPEC, cross_entropy(0), recipe)._new_plan()
     assert bool(plan[:, 1:3].any()) == moves
     assert bool(plan[:, 3].any()) == flips
 
@@ -188,23 +189,23 @@ def test_objectives():
 # Early stopping -----------------------------------------------------------------------------------
 
 
-def judged_by(losses):
-    """Return a judge with given verdicts, and the states of the networks it saw."""
+def validation_with(losses):
+    """Return a validation with given losses, and the states of the networks it saw."""
     seen = []
 
-    def judge(net):
+    def validate(net):
         seen.append({k: v.clone() for k, v in net.state_dict().items()})
         return losses[len(seen) - 1]
 
-    return judge, seen
+    return validate, seen
 
 
 @pytest.mark.parametrize("ema", [None, 0.5])
 def test_patience_and_the_best_epoch(ema):
-    judge, seen = judged_by([5, 3, 4, 2, 2.5, 2, 3, 1, 1])
+    validate, seen = validation_with([5, 3, 4, 2, 2.5, 2, 3, 1, 1])
     recipe = RECIPE._replace(epochs=9, patience=3, ema=ema)
     net, history = train(
-        small_net(), some_rows(), LOOK, recipe, objective=cross_entropy(0), judge=judge
+        small_net(), some_rows(), SPEC, recipe, objective=cross_entropy(0), validate=validate
     )
     assert history["validation_loss"] == [5, 3, 4, 2, 2.5, 2, 3]
     assert len(history["train_loss"]) == len(history["seconds"]) == 7
@@ -216,25 +217,27 @@ def test_patience_and_the_best_epoch(ema):
     assert all(not torch.equal(a, b) for a, b in itertools.pairwise(means))
 
 
-def test_without_a_judge_all_epochs_are_run():
-    _, history = train(small_net(), some_rows(), LOOK, RECIPE, objective=cross_entropy(0))
+def test_without_validation_all_epochs_are_run():
+    _, history = train(small_net(), some_rows(), SPEC, RECIPE, objective=cross_entropy(0))
     assert sorted(history) == ["learning_rate", "seconds", "train_loss"]
     assert len(history["train_loss"]) == 4
     assert_allclose(history["learning_rate"], controls(RECIPE, 2)[:, -1, 0])
 
 
-def test_a_judge_weighs_the_rows():
+def test_validation_weighs_the_rows():
     rows, net = some_rows(30), small_net().eval()
     with torch.inference_mode():
         losses = cross_entropy(0)(net(rows.pixels.permute(0, 3, 1, 2)), rows.targets)
     expected = np.average(losses.numpy(), weights=rows.weights.numpy())
-    assert_allclose(make_judge(rows, LOOK, cross_entropy(0), batch=8)(net), expected, rtol=1e-5)
+    batches = Batches(rows.pixels, SPEC, CPU, False, 8)
+    validate = make_validation(batches, rows, cross_entropy(0))
+    assert_allclose(validate(net), expected, rtol=1e-5)
 
 
 def test_divergence_is_an_error():
     rows = some_rows()._replace(targets=torch.full((20,), torch.inf))
     with pytest.raises(ValueError, match="training diverged"):
-        train(small_net(), rows, LOOK, RECIPE, objective=squared_error)
+        train(small_net(), rows, SPEC, RECIPE, objective=squared_error)
 
 
 # Global state -------------------------------------------------------------------------------------
@@ -316,7 +319,9 @@ class FakeCuda:
 
 def test_a_captured_function_runs_as_often_as_asked(monkeypatch):
     cuda, done = FakeCuda(monkeypatch), []
-    run = Replayed(lambda: cuda.launch(lambda: done.append(1)), torch.device("cuda", 0), 100)
+    run = CapturedFunction(
+        lambda: cuda.launch(lambda: done.append(1)), torch.device("cuda", 0), 100
+    )
     for count in range(1, 30):
         run()
         assert len(done) == count
@@ -326,7 +331,9 @@ def test_a_captured_function_runs_as_often_as_asked(monkeypatch):
 
 def test_if_the_capture_fails_steps_go_on(monkeypatch):
     cuda, done = FakeCuda(monkeypatch, fails=True), []
-    run = Replayed(lambda: cuda.launch(lambda: done.append(1)), torch.device("cuda", 0), 100)
+    run = CapturedFunction(
+        lambda: cuda.launch(lambda: done.append(1)), torch.device("cuda", 0), 100
+    )
     for _ in range(WARM_UP_RUNS):
         run()
     with pytest.warns(RuntimeWarning, match="CUDA graph"):
@@ -339,7 +346,7 @@ def test_if_the_capture_fails_steps_go_on(monkeypatch):
 
 def test_few_runs_are_not_captured(monkeypatch):
     cuda, done = FakeCuda(monkeypatch), []
-    run = Replayed(lambda: done.append(1), torch.device("cuda", 0), 10)
+    run = CapturedFunction(lambda: done.append(1), torch.device("cuda", 0), 10)
     for _ in range(10):
         run()
     assert len(done) == 10

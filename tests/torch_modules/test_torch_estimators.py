@@ -1,5 +1,6 @@
-"""TorchClassifier, TorchRegressor and Embedder on arrays of images."""
+"""TorchClassifier, TorchRegressor and Embedder around modules, on images and on rows."""
 
+import copy
 import pickle
 import subprocess
 import sys
@@ -15,7 +16,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
-from tiny_model import Tiny  # noqa: F401 - registers it
+from tiny_model import Plain, Tiny, grey_convolutions
+from torch import nn
 
 from condrisk import Deferral, PlugInRisk, RegressionRisk
 from condrisk.paper.networks import create_model
@@ -23,6 +25,11 @@ from condrisk.paper.rwr import LockstepMLPRegressor
 from condrisk.torch import Embedder, TorchClassifier, TorchRegressor
 
 QUICK = {"epochs": 15, "batch_size": 32, "learning_rate": 0.01, "augment": False, "device": "cpu"}
+
+
+def named(name, **more):
+    """Return one of the paper's networks as an estimator takes it."""
+    return {"module": create_model, "module_params": {"name": name, **more}}
 
 
 def bars(n_rows, seed, *, channels=3, size=8):
@@ -38,7 +45,7 @@ def bars(n_rows, seed, *, channels=3, size=8):
 @pytest.fixture(scope="module")
 def fitted():
     X, y = bars(300, 0)
-    return TorchClassifier("tiny", random_state=0, **QUICK).fit(X, y)
+    return TorchClassifier(Tiny, random_state=0, **QUICK).fit(X, y)
 
 
 # Learning -----------------------------------------------------------------------------------------
@@ -46,7 +53,7 @@ def fitted():
 
 def test_a_classifier_learns(seed):
     X, y = bars(500, seed)
-    net = TorchClassifier("tiny", random_state=seed, **QUICK).fit(X[:300], y[:300])
+    net = TorchClassifier(Tiny, random_state=seed, **QUICK).fit(X[:300], y[:300])
     assert net.score(X[300:], y[300:]) > 0.9
     proba = net.predict_proba(X[300:])
     assert proba.dtype == np.float64
@@ -61,14 +68,16 @@ def test_a_regressor_learns_in_the_units_of_the_target(standardize, seed):
     X[..., 0] //= np.random.default_rng(seed + 9).integers(1, 9, size=(500, 1, 1), dtype=np.uint8)
     y = X[..., 0].mean(axis=(1, 2)) / 10
     y = 1e4 + 1e3 * y if standardize else y / 3
-    net = TorchRegressor("tiny", standardize_target=standardize, random_state=seed, **QUICK)
+    net = TorchRegressor(Tiny, standardize_target=standardize, random_state=seed, **QUICK)
     assert net.fit(X[:400], y[:400]).score(X[400:], y[400:]) > 0.8
 
 
 @pytest.mark.parametrize("model", ["cnn", "resnet8", "resnet9"])
 def test_networks_of_any_size_learn_small_images(model):
     X, y = bars(300, 0)
-    net = TorchClassifier(model, random_state=0, **QUICK | {"epochs": 3, "learning_rate": 0.003})
+    net = TorchClassifier(
+        **named(model), random_state=0, **QUICK | {"epochs": 3, "learning_rate": 0.003}
+    )
     net.fit(X, y)
     assert net.embed(X[:3]).shape == (3, net.embedding_size_)
     assert net.history_["train_loss"][-1] < net.history_["train_loss"][0]
@@ -81,8 +90,12 @@ def test_an_efficientnet_from_weights(tmp_path):
     X, y = bars(16, 0)
     options = QUICK | {"epochs": 1, "batch_size": 8, "patience": None, "learning_rate": 1e-9}
     net = TorchClassifier(
-        "efficientnet_lite0", weights=tmp_path / "w.pth", input_size=32, random_state=0, **options
+        **named("efficientnet_lite0", weights=tmp_path / "w.pth"),
+        input_size=32,
+        random_state=0,
+        **options,
     ).fit(X, y)
+    (tmp_path / "w.pth").unlink()  # only training needs it
     start = trained.stem[0].weight.detach()
     assert_allclose(net.network_.state["stem.0.weight"], start, atol=1e-6)
     assert net.network_.size == 32
@@ -95,30 +108,27 @@ def test_an_efficientnet_from_weights(tmp_path):
 def test_bytes_floats_and_flat_rows_are_one(seed):
     X, y = bars(120, seed)
     options = QUICK | {"epochs": 3}
-    byte = TorchClassifier("tiny", random_state=seed, **options).fit(X, y)
-    flat = TorchClassifier("tiny", image_shape=(8, 8, 3), random_state=seed, **options)
+    byte = TorchClassifier(Tiny, random_state=seed, **options).fit(X, y)
+    flat = TorchClassifier(Tiny, image_shape=(8, 8, 3), random_state=seed, **options)
     flat.fit(X.reshape(120, -1), y)
     assert_array_equal(flat.predict_proba(X.reshape(120, -1)), byte.predict_proba(X))
-    unit = TorchClassifier("tiny", random_state=seed, **options).fit(X / 255, y)
+    unit = TorchClassifier(Tiny, random_state=seed, **options).fit(X / 255, y)
     assert_allclose(unit.predict_proba(X / 255), byte.predict_proba(X), atol=1e-3)
 
 
 def test_grey_images_with_and_without_an_axis(seed):
     X, y = bars(120, seed, channels=1)
     options = QUICK | {"epochs": 3}
-    with_axis = TorchClassifier("tiny", random_state=seed, **options).fit(X, y)
-    without = TorchClassifier("tiny", random_state=seed, **options).fit(X[..., 0], y)
+    with_axis = TorchClassifier(Tiny, random_state=seed, **options).fit(X, y)
+    without = TorchClassifier(Tiny, random_state=seed, **options).fit(X[..., 0], y)
     assert_array_equal(with_axis.predict_proba(X), without.predict_proba(X[..., 0]))
-    assert with_axis.image_shape_ == (8, 8, 1)
-    colours = TorchClassifier("tiny", random_state=seed, **options).fit(np.repeat(X, 3, axis=3), y)
-    assert_allclose(
-        colours.predict_proba(np.repeat(X, 3, axis=3)), with_axis.predict_proba(X), atol=1e-4
-    )
+    assert with_axis.input_shape_ == (8, 8, 1)
+    assert with_axis.network_.arguments == {"num_classes": 2, "in_channels": 1}
 
 
 def test_five_colours():
     X, y = bars(60, 0, channels=5)
-    assert TorchClassifier("tiny", random_state=0, **QUICK).fit(X, y).predict(X).shape == (60,)
+    assert TorchClassifier(Tiny, random_state=0, **QUICK).fit(X, y).predict(X).shape == (60,)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +137,7 @@ def test_five_colours():
 def test_labels_of_any_kind(names, seed):
     X, codes = bars(300, seed)
     names = np.array(names)
-    net = TorchClassifier("tiny", random_state=seed, **QUICK).fit(X, names[codes])
+    net = TorchClassifier(Tiny, random_state=seed, **QUICK).fit(X, names[codes])
     assert_array_equal(net.classes_, np.unique(names))
     assert net.predict(X).dtype == names.dtype
     assert (net.predict(X) == names[codes]).mean() > 0.9
@@ -136,26 +146,25 @@ def test_labels_of_any_kind(names, seed):
 def test_images_that_do_not_fit_are_refused(fitted):
     X, y = bars(20, 0)
     with pytest.raises(
-        ValueError, match=r"images of shape \(8, 8, 3\), as in fit; got \(8, 8, 1\)"
+        ValueError, match=r"inputs of shape \(8, 8, 3\), as in fit; got \(8, 8, 1\)"
     ):
         fitted.predict(X[..., :1])
-    with pytest.raises(ValueError, match="image_shape must be given for flat rows"):
-        TorchClassifier("tiny").fit(X.reshape(20, -1), y)
     with pytest.raises(ValueError, match="does not fit rows of 192 numbers"):
-        TorchClassifier("tiny", image_shape=(8, 8, 1)).fit(X.reshape(20, -1), y)
+        TorchClassifier(Tiny, image_shape=(8, 8, 1)).fit(X.reshape(20, -1), y)
     with pytest.raises(ValueError, match=r"got shape \(20, 8, 8, 3, 1\)"):
-        TorchClassifier("tiny").fit(X[..., None], y)
+        TorchClassifier(Tiny).fit(X[..., None], y)
     with pytest.raises(ValueError, match="NaN"):
-        TorchClassifier("tiny").fit(np.where(X > 90, np.nan, X), y)
+        TorchClassifier(Tiny).fit(np.where(X > 90, np.nan, X), y)
     with pytest.raises(NotFittedError):
-        TorchClassifier("tiny").embed(X)
+        TorchClassifier(Tiny).embed(X)
 
 
 @pytest.mark.parametrize(
     ("parameter", "value"),
     [
-        ("model", 3),
-        ("model", "unknown"),
+        ("module", 3),
+        ("module", "resnet8"),
+        ("module_params", [3]),
         ("epochs", 0),
         ("batch_size", 0),
         ("learning_rate", 0.0),
@@ -172,7 +181,7 @@ def test_images_that_do_not_fit_are_refused(fitted):
 )
 def test_bad_parameters_are_named(parameter, value):
     with pytest.raises(ValueError, match=parameter):
-        TorchClassifier(**{"model": "tiny", parameter: value}).fit(*bars(20, 0))
+        TorchClassifier(**{"module": Tiny, parameter: value}).fit(*bars(20, 0))
 
 
 # Weights, seeds, options --------------------------------------------------------------------------
@@ -181,7 +190,7 @@ def test_bad_parameters_are_named(parameter, value):
 def test_rows_of_weight_zero_are_not_there(seed):
     X, y = bars(100, seed)
     weight = np.repeat([2.0, 0.0], 50)
-    net = TorchClassifier("tiny", random_state=seed, **QUICK)
+    net = TorchClassifier(Tiny, random_state=seed, **QUICK)
     weighted = clone(net).fit(X, np.r_[y[:50], 1 - y[50:]], sample_weight=weight)
     assert_array_equal(weighted.predict_proba(X), net.fit(X[:50], y[:50]).predict_proba(X))
     with pytest.raises(ValueError, match="sample_weight must be positive"):
@@ -194,14 +203,14 @@ def test_weights_move_the_mean(seed):
     X, y = np.concatenate([X, X]), np.repeat([0.0, 1.0], 60)
     weight = np.repeat([1.0, 9.0], 60)
     options = QUICK | {"learning_rate": 0.001, "epochs": 20, "patience": None}
-    net = TorchRegressor("tiny", random_state=seed, **options).fit(X, y, sample_weight=weight)
+    net = TorchRegressor(Tiny, random_state=seed, **options).fit(X, y, sample_weight=weight)
     assert abs(net.predict(X).mean() - 0.9) < 0.1
 
 
-@pytest.mark.parametrize("options", [{}, {"augment": True, "ema": 0.9}, {"model": "resnet8"}])
+@pytest.mark.parametrize("options", [{}, {"augment": True, "ema": 0.9}, named("resnet8")])
 def test_same_seed_same_network(options, seed):
     X, y = bars(100, seed)
-    options = {"model": "tiny"} | QUICK | {"epochs": 2} | options
+    options = {"module": Tiny} | QUICK | {"epochs": 2} | options
     fits = [
         TorchClassifier(**options, random_state=s).fit(X, y).predict_proba(X)
         for s in (seed, seed, seed + 1)
@@ -212,11 +221,11 @@ def test_same_seed_same_network(options, seed):
 
 def test_patience_holds_rows_out_and_none_does_not():
     X, y = bars(100, 0)
-    stopped = TorchClassifier("tiny", random_state=0, patience=1, **QUICK | {"epochs": 100})
+    stopped = TorchClassifier(Tiny, random_state=0, patience=1, **QUICK | {"epochs": 100})
     losses = stopped.fit(X, y).history_["validation_loss"]
     assert (np.diff(losses[:-1]) < 0).all()
     assert losses[-1] >= losses[-2] or len(losses) == 100
-    everything = TorchClassifier("tiny", random_state=0, patience=None, **QUICK).fit(X, y)
+    everything = TorchClassifier(Tiny, random_state=0, patience=None, **QUICK).fit(X, y)
     assert "validation_loss" not in everything.history_
     assert len(everything.history_["train_loss"]) == QUICK["epochs"]
 
@@ -225,7 +234,7 @@ def test_smoothed_labels_in_training_but_not_in_validation(seed):
     """Half smoothed, a sure label of two is 3/4 to 1/4, whose entropy is 0.56."""
     X, y = bars(400, seed)
     options = QUICK | {"epochs": 30}
-    net = TorchClassifier("tiny", label_smoothing=0.5, random_state=seed, **options).fit(X, y)
+    net = TorchClassifier(Tiny, label_smoothing=0.5, random_state=seed, **options).fit(X, y)
     assert 0.6 < net.predict_proba(X).max(axis=1).mean() < 0.85
     assert min(net.history_["train_loss"]) > 0.55
     assert min(net.history_["validation_loss"]) < 0.5
@@ -256,11 +265,129 @@ def test_batches_of_prediction_are_rows_at_once(fitted, monkeypatch):
 def test_input_size_is_what_the_network_sees():
     X, y = bars(40, 0)
     options = QUICK | {"epochs": 1}
-    net = TorchClassifier("resnet8", input_size=12, random_state=0, **options).fit(X, y)
+    net = TorchClassifier(**named("resnet8"), input_size=12, random_state=0, **options).fit(X, y)
     assert net.network_.size == 12
-    small = TorchClassifier("resnet8", random_state=0, **options).fit(X, y)
+    small = TorchClassifier(**named("resnet8"), random_state=0, **options).fit(X, y)
     assert small.network_.size is None
     assert np.abs(net.embed(X) - small.embed(X)).max() > 1e-3
+
+
+# Any module ---------------------------------------------------------------------------------------
+
+
+def table(n_rows, seed):
+    """Rows on different scales, whose class is the sign of a product."""
+    X = np.random.default_rng(seed).normal(size=(n_rows, 5))
+    return X * [1, 1e3, 1e-3, 5, 1] + [0, 1e4, 0, -50, 0], (X[:, 0] * X[:, 1] > 0).astype(int)
+
+
+def test_rows_of_a_table(seed):
+    X, y = table(1200, seed)
+    options = QUICK | {"epochs": 40}
+    net = TorchClassifier(Plain, random_state=seed, **options).fit(X[:900], y[:900])
+    assert net.score(X[900:], y[900:]) > 0.85
+    assert net.network_.arguments == {"num_classes": 2, "in_features": 5}
+    assert net.input_shape_ == (5,)
+    number = TorchRegressor(
+        Plain, module_params={"width": 64}, random_state=seed, **options | {"augment": True}
+    ).fit(X[:900], y[:900])
+    assert number.score(X[900:], y[900:]) > 0.5
+    assert number.embed(X[:3]).shape == (3, 64)
+
+
+def test_a_function_that_returns_a_network(seed):
+    X, y = bars(400, seed, channels=1)
+    X = X[..., 0]
+    net = TorchClassifier(grey_convolutions, random_state=seed, **QUICK).fit(X[:300], y[:300])
+    assert net.score(X[300:], y[300:]) > 0.85
+    assert net.embedding_size_ == 128
+
+
+def test_the_embedding_is_what_the_last_linear_layer_takes(seed):
+    X, y = table(200, seed)
+    net = TorchClassifier(Plain, random_state=seed, **QUICK).fit(X, y)
+    state = net.network_.state
+    logits = net.embed(X) @ state["last.weight"].T + state["last.bias"]
+    expected = np.log(net.predict_proba(X))
+    assert_allclose(logits - logits[:, :1], expected - expected[:, :1], atol=1e-3)
+
+
+def test_an_instance_is_copied_with_its_weights():
+    X, y = table(100, 0)
+    module = Plain(5, num_classes=2)
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    options = QUICK | {"epochs": 1, "patience": None}
+    net = TorchClassifier(module, random_state=0, **options).fit(X, y)
+    near = clone(net).set_params(learning_rate=1e-9).fit(X, y)
+    for name, value in before.items():
+        assert torch.equal(module.state_dict()[name], value)
+        assert np.abs(net.network_.state[name] - value.numpy()).max() > 1e-3
+        assert_allclose(near.network_.state[name], value, atol=1e-6)
+    again = copy.deepcopy(net)
+    assert_array_equal(again.predict_proba(X), pickle.loads(pickle.dumps(net)).predict_proba(X))
+
+
+class OneNumber(nn.Module):
+    """Returns shape (n,), from nothing that is linear to torch."""
+
+    def __init__(self, in_features):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(in_features))
+
+    def forward(self, x):
+        return x @ self.weight
+
+
+def test_outputs_without_an_axis_and_without_an_embedding(seed):
+    X, _ = table(300, seed)
+    options = QUICK | {"epochs": 40, "learning_rate": 0.05}
+    net = TorchRegressor(OneNumber, random_state=seed, **options).fit(X, 3 * X[:, 1] - X[:, 3])
+    assert net.score(X, 3 * X[:, 1] - X[:, 3]) > 0.9
+    assert net.embedding_size_ is None
+    with pytest.raises(ValueError, match=r"OneNumber has no embedding: it needs a last torch.nn.L"):
+        net.embed(X)
+    with pytest.raises(ValueError, match="OneNumber has no embedding"):
+        Embedder(FrozenEstimator(net)).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (TorchClassifier(nn.Linear(5, 3)), r"shape \(2, 2\), one column per class.* got \(2, 3\)"),
+        (TorchClassifier(OneNumber), r"shape \(2, 2\), one column per class.* got \(2, 1\)"),
+        (TorchRegressor(nn.Linear(5, 3)), r"shape \(2,\) or \(2, 1\).* got \(2, 3\)"),
+        (TorchClassifier(nn.Linear(4, 2)), r"cannot take a batch of shape \(2, 5\): mat1"),
+        (TorchClassifier(nn.Linear(5, 2), module_params={"bias": False}), "module_params is for"),
+        (TorchClassifier(Plain, tta=True), "tta=True is for images, but X has rows of 5 features"),
+        (TorchClassifier(Plain, cutout=2), "cutout=2 is for images"),
+        (TorchClassifier(Plain, input_size=8), "input_size=8 is for images"),
+    ],
+)
+def test_what_does_not_fit_together_is_said(estimator, message):
+    with pytest.raises(ValueError, match=message):
+        estimator.fit(*table(20, 0))
+
+
+def test_what_is_no_module_is_refused():
+    with pytest.raises(TypeError, match=r"module must return a torch.nn.Module, got dict"):
+        TorchClassifier(lambda: {}).fit(*table(20, 0))
+
+
+class NoisyAlways(nn.Module):
+    """Draws from torch's own generator, also outside of training."""
+
+    def forward(self, x):
+        return x + torch.rand_like(x)
+
+
+def test_trying_a_module_out_does_not_change_what_training_draws(monkeypatch):
+    X, y = table(60, 0)
+    module = nn.Sequential(nn.Linear(5, 2), NoisyAlways())
+    net = TorchClassifier(module, random_state=0, **QUICK | {"epochs": 2})
+    tried = clone(net).fit(X, y).network_.state
+    monkeypatch.setattr("condrisk.torch._base.try_out", lambda *_: None)
+    not_tried = net.fit(X, y).network_.state
+    assert_array_equal(tried["0.weight"], not_tried["0.weight"])
 
 
 # Storing ------------------------------------------------------------------------------------------
@@ -293,9 +420,9 @@ def test_a_network_trained_on_a_gpu_answers_without_one(fitted, monkeypatch):
 def test_images_go_through_risk_and_deferral_as_they_are(seed):
     X, y = bars(600, seed)
     y = np.where(np.random.default_rng(seed).random(600) < 0.15, 1 - y, y)
-    net = TorchClassifier("tiny", random_state=seed, **QUICK).fit(X[:200], y[:200])
+    net = TorchClassifier(Tiny, random_state=seed, **QUICK).fit(X[:200], y[:200])
     frozen = FrozenEstimator(net)
-    regressor = TorchRegressor("tiny", random_state=seed, **QUICK)
+    regressor = TorchRegressor(Tiny, random_state=seed, **QUICK)
     estimates = [
         PlugInRisk(frozen, loss="log_loss"),
         PlugInRisk(frozen, loss="log_loss", calibration="temperature"),
@@ -314,8 +441,8 @@ def test_images_go_through_risk_and_deferral_as_they_are(seed):
 
 def test_weights_are_routed_to_the_networks(seed):
     X, y = bars(120, seed)
-    net = TorchClassifier("tiny", random_state=seed, **QUICK | {"epochs": 2})
-    risk = RegressionRisk(net, regressor=TorchRegressor("tiny", **QUICK | {"epochs": 2}), cv=2)
+    net = TorchClassifier(Tiny, random_state=seed, **QUICK | {"epochs": 2})
+    risk = RegressionRisk(net, regressor=TorchRegressor(Tiny, **QUICK | {"epochs": 2}), cv=2)
     risk.fit(X, y, sample_weight=np.random.default_rng(seed).random(120) + 0.5)
     assert np.isfinite(risk.predict_risk(X)).all()
 
@@ -339,7 +466,7 @@ def test_the_papers_regressor_on_a_representation(mlp, fitted):
 
 def test_embedder_fits_a_network_that_is_not_frozen(seed):
     X, y = bars(100, seed)
-    net = TorchClassifier("tiny", random_state=seed, **QUICK)
+    net = TorchClassifier(Tiny, random_state=seed, **QUICK)
     embedder = Embedder(net).fit(X, y)
     assert_array_equal(embedder.transform(X), net.fit(X, y).embed(X))
     weight = np.random.default_rng(seed).random(100)
@@ -352,7 +479,7 @@ def test_embedder_fits_a_network_that_is_not_frozen(seed):
 
 def test_embedder_wants_a_network_that_is_fitted_if_frozen():
     with pytest.raises(NotFittedError):
-        Embedder(FrozenEstimator(TorchClassifier("tiny"))).fit(*bars(20, 0))
+        Embedder(FrozenEstimator(TorchClassifier(Tiny))).fit(*bars(20, 0))
     with pytest.raises(ValueError, match="'embed'"):
         Embedder(Ridge()).fit(*bars(20, 0))
 
@@ -363,10 +490,11 @@ def test_digits_within_a_minute():
     X, y = digits.images, digits.target
     train, calibration, test = slice(900), slice(900, 1500), slice(1500, None)
     options = {"batch_size": 64, "augment": "crop", "device": "cpu", "random_state": 0}
-    net = TorchClassifier("cnn", epochs=15, learning_rate=0.003, **options).fit(X[train], y[train])
+    net = TorchClassifier(**named("cnn"), epochs=15, learning_rate=0.003, **options)
+    net.fit(X[train], y[train])
     assert net.score(X[test], y[test]) > 0.85
     frozen = FrozenEstimator(net)
-    regressor = TorchRegressor("cnn", epochs=6, learning_rate=0.003, **options)
+    regressor = TorchRegressor(**named("cnn"), epochs=6, learning_rate=0.003, **options)
     for risk in (
         PlugInRisk(frozen, loss="log_loss"),
         RegressionRisk(frozen, loss="log_loss", regressor=regressor),
@@ -417,11 +545,14 @@ def test_without_torch_the_extra_is_named():
 
 def test_it_needs_torch_and_scikit_learn_alone():
     blocked = ["pandas", "polars", "typer", "rich", "matplotlib", "pooch", "PIL", "pyarrow"]
+    blocked.append("skops")
     code = (
         "import numpy as np; from condrisk.torch import TorchClassifier; "
         "import condrisk.datasets._cifar10; "
+        "import condrisk.paper.cifar10; from condrisk.paper.networks import create_model; "
         "X = np.zeros((8, 4, 4, 3), dtype=np.uint8); y = [0, 1] * 4; "
-        "TorchClassifier('resnet8', epochs=1, device='cpu').fit(X, y).predict(X)"
+        "net = TorchClassifier(create_model, module_params={'name': 'resnet8'}, epochs=1); "
+        "net.set_params(device='cpu').fit(X, y).predict(X)"
     )
     done = run_without(blocked, code)
     assert done.returncode == 0, done.stderr

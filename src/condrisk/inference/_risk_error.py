@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from condrisk._validation import check_vectors
-from condrisk.inference._betting import (
+from condrisk._validation import check_confidence
+from condrisk.inference._betting import betting_interval
+from condrisk.inference._mean import (
     Floats,
     MeanInterval,
-    bernstein_limits,
-    betting_limits,
-    check_confidence,
-    check_range,
+    check_rows,
+    empirical_bernstein_interval,
 )
 
-Method = Literal["betting", "bernstein"]
-Limits = Callable[..., tuple[Floats, Floats]]
+Method = Literal["betting", "bernstein"] | Callable[..., MeanInterval]
 Reference = float | ArrayLike | Mapping[str, float | ArrayLike]
-
-_LIMITS: dict[str, Limits] = {"betting": betting_limits, "bernstein": bernstein_limits}
 
 
 @dataclass(frozen=True)
@@ -42,7 +39,7 @@ class RiskErrorInterval:
         more rows: what is between them is not identified.
     confidence : float
         How often, at least, all of this is true.
-    method : {"betting", "bernstein"}
+    method : {"betting", "bernstein"} or callable
         How the limits were found.
     n_rows : int
         From how many rows.
@@ -76,11 +73,12 @@ def risk_error_interval(
 
     Parameters
     ----------
-    risk : array-like of shape (n_rows,)
-        The estimate ĝ(x) on rows that it has not been fitted to.
-    loss : array-like of shape (n_rows,)
+    risk : array-like of shape (n_rows,) or (n_samples, n_rows)
+        The estimate ĝ(x) on rows that it has not been fitted to. With several samples, what is
+        returned has arrays instead of numbers.
+    loss : array-like of the same shape
         The losses z on the same rows.
-    reference : number, array-like of shape (n_rows,), dict of these, or None, default=None
+    reference : number, array-like like `risk`, dict of these, or None, default=None
         One or more other estimates h(x) to compare with, such as the mean loss of the *training*
         rows. They must not have seen these rows: the mean of `loss` itself has, and would make
         the limits wrong.
@@ -90,10 +88,11 @@ def risk_error_interval(
     upper : float
         The largest loss M that there can be, not the largest seen. For a clipped log loss it is
         −ln of the clip. Risks and references must lie in [0, M] too.
-    method : {"betting", "bernstein"}, default="betting"
-        How to find the limits; betting gives the narrower ones.
+    method : {"betting", "bernstein"} or callable, default="betting"
+        How to find the limits; betting gives the narrower ones. A function is called as
+        `betting_interval` is, with the keywords ``confidence``, ``lower`` and ``upper``.
     random_state : None, int or numpy.random.Generator, default=0
-        The rows are taken in random order, so that a sorted table does no harm.
+        Betting takes the rows in random order, so that a sorted table does no harm.
 
     Returns
     -------
@@ -118,85 +117,50 @@ def risk_error_interval(
     >>> z = (rng.uniform(size=5000) < g).astype(float)
     >>> found = risk_error_interval(1 - g, z, reference={"constant": 0.25, "g": g}, upper=1.0)
     >>> found.lower, found.upper  # the truth is E(1 − 2g)² = 1/3
-    (0.319..., 0.513...)
+    (0.316..., 0.511...)
     >>> found.differences["constant"].lower > 0  # worse than a constant
     True
     """
-    if method not in _LIMITS:
-        raise ValueError(f"method must be one of {', '.join(_LIMITS)}, got {method!r}")
+    interval = _find_method(method, random_state)
     check_confidence(confidence)
     if not isinstance(upper, int | float | np.number) or not 0 < upper < np.inf:
         raise ValueError(f"upper must be a positive, finite number, got {upper!r}")
-    values, losses = check_vectors(risk=risk, loss=loss)
-    references = _check_references(reference, values)
-    for name, rows in {"risk": values, "loss": losses, **references}.items():
-        check_range(rows, name, 0.0, float(upper))
-    order = np.random.default_rng(random_state).permutation(len(losses))
-    found = risk_error_limits(
-        values[None, order] / upper,
-        losses[None, order] / upper,
-        references={name: rows[None, order] / upper for name, rows in references.items()},
-        confidence=confidence,
-        limits=_LIMITS[method],
-    )
-    return _describe(found, upper=float(upper), confidence=confidence, method=method)
-
-
-# -- many samples at once, scaled to [0, 1] --------------------------------------------------------
-
-
-class ErrorLimits(NamedTuple):
-    """Means of U and of each D over the rows of each sample, with limits, in units of M²."""
-
-    realised: tuple[Floats, Floats, Floats]
-    differences: dict[str, tuple[Floats, Floats, Floats]]
-    lower: Floats
-    upper: Floats
-    n_rows: int
-
-
-def risk_error_limits(
-    risk: Floats,
-    loss: Floats,
-    *,
-    references: Mapping[str, Floats],
-    confidence: float,
-    limits: Limits,
-) -> ErrorLimits:
-    """Return the limits for each row of arrays of shape (n_samples, n_rows) in [0, 1]."""
+    most = float(upper)
+    risks, losses = check_rows(risk, "risk", 0.0, most), check_rows(loss, "loss", 0.0, most)
+    _check_shape(losses, "loss", risks)
+    references = _check_references(reference, risks, most)
     each = 1 - (1 - confidence) / (1 + len(references))
-    squared = (risk - loss) ** 2
-    realised = (squared.mean(axis=1), *limits(squared, confidence=each))
-    differences = {}
-    for name, rows in references.items():
-        difference = squared - (rows - loss) ** 2
-        low, high = limits((1 + difference) / 2, confidence=each)
-        differences[name] = (difference.mean(axis=1), 2 * low - 1, 2 * high - 1)
-    floor = [np.zeros(len(loss)), *(low for _, low, _ in differences.values())]
-    lower, upper = np.max(floor, axis=0), realised[2]
+    squared, bound = (risks - losses) ** 2, most * most
+    realised = interval(squared, confidence=each, lower=0.0, upper=bound)
+    differences = {
+        name: interval(squared - (h - losses) ** 2, confidence=each, lower=-bound, upper=bound)
+        for name, h in references.items()
+    }
+    lower: Any = np.max([0 * realised.upper, *(d.lower for d in differences.values())], axis=0)
     # Of two limits that contradict each other one is in error: nothing is left to say but where.
-    lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
-    return ErrorLimits(realised, differences, lower, upper, loss.shape[1])
-
-
-def _describe(
-    limits: ErrorLimits, *, upper: float, confidence: float, method: Method
-) -> RiskErrorInterval:
-    def interval(parts: tuple[Floats, Floats, Floats]) -> MeanInterval:
-        return MeanInterval(*(float(part[0]) * upper**2 for part in parts))
-
+    low, high = np.minimum(lower, realised.upper), np.maximum(lower, realised.upper)
+    if risks.ndim == 1:
+        low, high = float(low), float(high)
     return RiskErrorInterval(
-        realised=interval(limits.realised),
-        differences={name: interval(parts) for name, parts in limits.differences.items()},
-        lower=float(limits.lower[0]) * upper**2,
-        upper=float(limits.upper[0]) * upper**2,
-        confidence=confidence,
-        method=method,
-        n_rows=limits.n_rows,
+        realised, differences, low, high, confidence, method, n_rows=risks.shape[-1]
     )
 
 
-def _check_references(reference: Reference | None, like: Floats) -> dict[str, Floats]:
+def _find_method(method: Method, random_state: Any) -> Callable[..., MeanInterval]:
+    if callable(method):
+        return method
+    methods: dict[str, Callable[..., MeanInterval]] = {
+        "betting": partial(betting_interval, random_state=random_state),
+        "bernstein": empirical_bernstein_interval,
+    }
+    if method not in methods:
+        raise ValueError(
+            f"method must be one of {', '.join(methods)}, or a function, got {method!r}"
+        )
+    return methods[method]
+
+
+def _check_references(reference: Reference | None, like: Floats, most: float) -> dict[str, Floats]:
     """Return each reference by its name in messages and results, a value for each row."""
     if reference is None:
         return {}
@@ -205,6 +169,14 @@ def _check_references(reference: Reference | None, like: Floats) -> dict[str, Fl
         raise ValueError("reference is an empty dict: give None for no reference")
     found = {}
     for name, values in given.items():
-        rows = np.full(len(like), values) if np.ndim(values) == 0 else values
-        found[str(name)] = check_vectors(risk=like, **{str(name): rows})[1]
+        rows = np.full(like.shape, values) if np.ndim(values) == 0 else values
+        found[str(name)] = check_rows(rows, str(name), 0.0, most)
+        _check_shape(found[str(name)], str(name), like)
     return found
+
+
+def _check_shape(rows: Floats, name: str, like: Floats) -> None:
+    if rows.shape != like.shape:
+        raise ValueError(
+            f"{name} and risk must have the same length, got {rows.shape} and {like.shape}"
+        )

@@ -6,12 +6,12 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from condrisk.torch._images import (
-    Look,
-    blank_out,
+    InputSpec,
     channel_statistics,
     crop_and_flip,
-    crop_reach,
-    show,
+    cut_out,
+    largest_shift,
+    prepare,
     upload,
 )
 
@@ -23,7 +23,7 @@ def random_pixels(seed, shape=(5, 8, 16, 3)):
 
 
 def plain(channels=3, size=None):
-    return Look(torch.zeros(channels), torch.ones(channels), size)
+    return InputSpec(torch.zeros(channels), torch.ones(channels), size)
 
 
 def test_crop_and_flip_by_hand(seed):
@@ -51,9 +51,9 @@ def test_without_moves_the_image_is_itself(seed):
 
 
 def test_reach_is_four_pixels_of_32():
-    assert crop_reach(torch.zeros(1, 32, 32, 3)) == (4, 4)
-    assert crop_reach(torch.zeros(1, 8, 64, 1)) == (1, 8)
-    assert crop_reach(torch.zeros(1, 1, 5, 1)) == (0, 0)
+    assert largest_shift(torch.zeros(1, 32, 32, 3)) == (4, 4)
+    assert largest_shift(torch.zeros(1, 8, 64, 1)) == (1, 8)
+    assert largest_shift(torch.zeros(1, 1, 5, 1)) == (0, 0)
 
 
 @pytest.mark.parametrize("n_rows", [3, 5000])
@@ -75,31 +75,31 @@ def test_statistics_far_from_zero_and_of_one_colour(seed):
 
 def test_show_normalises(seed):
     images = random_pixels(seed)
-    look = Look(torch.tensor([1.0, 2, 3]), torch.tensor([0.5, 1, 2]), None)
-    x = show(torch.from_numpy(images), look)
+    spec = InputSpec(torch.tensor([1.0, 2, 3]), torch.tensor([0.5, 1, 2]), None)
+    x = prepare(torch.from_numpy(images), spec)
     expected = (images.astype(np.float32) - [1, 2, 3]) * [0.5, 1, 2]
     assert_allclose(x, expected.transpose(0, 3, 1, 2), rtol=1e-6)
     assert x.is_contiguous(memory_format=torch.channels_last)
 
 
-def test_grey_is_three_equal_colours(seed):
-    x = show(torch.from_numpy(random_pixels(seed, (4, 6, 6, 1))), plain(1))
-    assert x.shape == (4, 3, 6, 6)
-    assert torch.equal(x[:, 0], x[:, 1])
-    assert torch.equal(x[:, 0], x[:, 2])
+def test_rows_are_only_normalised(seed):
+    rows = torch.from_numpy(np.random.default_rng(seed).normal(5, 3, size=(50, 4)))
+    x = prepare(rows, InputSpec(*channel_statistics(rows), None))
+    expected = (rows - rows.mean(dim=0)) / rows.std(dim=0, correction=0)
+    assert_allclose(x, expected, rtol=1e-3, atol=1e-4)
 
 
 def test_resizing():
     ramp = np.tile(np.arange(8.0)[:, None, None], (1, 8, 3))[None]
-    up = show(torch.tensor(ramp), plain(size=16))
+    up = prepare(torch.tensor(ramp), plain(size=16))
     assert up.shape == (1, 3, 16, 16)
     assert_allclose(up[0, 0, 4:12, 3], np.arange(1.75, 5.5, 0.5))
-    down = show(torch.tensor(ramp), plain(size=4))
+    down = prepare(torch.tensor(ramp), plain(size=4))
     assert_allclose(down[0, 0, :, 0], [0.5, 2.5, 4.5, 6.5], atol=0.3)
     # An average over all pixels and not a look at the two in the middle, which are black here.
     stripes = np.tile(np.array([1, 0, 0, 1, 1, 0, 0, 1])[:, None, None], (1, 8, 3))[None]
-    assert_allclose(show(torch.tensor(stripes), plain(size=2))[0, 0], 0.5, atol=0.15)
-    same = show(torch.tensor(ramp), plain(size=8))
+    assert_allclose(prepare(torch.tensor(stripes), plain(size=2))[0, 0], 0.5, atol=0.15)
+    same = prepare(torch.tensor(ramp), plain(size=8))
     assert_allclose(same[0, 0], ramp[0, :, :, 0])
 
 
@@ -120,7 +120,7 @@ def test_a_square_is_blanked_out(size, seed):
     down, right = rng.integers(0, 8, 30), rng.integers(0, 16, 30)
     colour = torch.tensor([1.0, 2.0, 250.0])
     middle = (torch.from_numpy(v) for v in (down, right))
-    ours = blank_out(torch.from_numpy(images), *middle, size, colour).numpy()
+    ours = cut_out(torch.from_numpy(images), *middle, size, colour).numpy()
     expected = images.copy()
     for image, y, x in zip(expected, down, right, strict=True):
         top, left = y - size // 2, x - size // 2

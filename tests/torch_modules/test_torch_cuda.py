@@ -1,7 +1,7 @@
 """Training on a GPU: captured steps do what plain ones do, and the same again for a seed.
 
 Without a GPU these are skipped. They need nothing but torch, numpy and scikit-learn, so that
-`python tests/torch_modules/test_vision_cuda.py` runs them on a machine that has no pytest.
+`python tests/torch_modules/test_torch_cuda.py` runs them on a machine that has no pytest.
 """
 
 import copy
@@ -17,7 +17,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from condrisk.paper.networks import create_model
 from condrisk.torch import TorchClassifier, TorchRegressor
 from condrisk.torch import _steps as steps_module
-from condrisk.torch._images import Look
+from condrisk.torch._images import InputSpec
 from condrisk.torch._network import to_device
 from condrisk.torch._recipe import Recipe, controls
 from condrisk.torch._steps import Steps, TrainingRows
@@ -27,6 +27,11 @@ DEVICE = torch.device("cuda", 0)
 needs_gpu = unittest.skipUnless(torch.cuda.is_available(), "no GPU")
 
 MODELS = {"cnn": None, "resnet8": None, "resnet9": None, "efficientnet_lite0": 64}
+
+
+def named(name):
+    """Return one of the paper's networks as an estimator takes it."""
+    return {"module": create_model, "module_params": {"name": name}}
 
 
 def colours(n_rows, seed=0):
@@ -45,7 +50,7 @@ def trained_steps(model, size, *, captured, ema=None, n_epochs=10):
     rows = TrainingRows(
         torch.tensor(X).to(device), torch.tensor(y).to(device), torch.ones(256, device=device)
     )
-    look = Look(
+    spec = InputSpec(
         torch.full((3,), 110.0, device=device), torch.full((3,), 1 / 70, device=device), size
     )
     recipe = Recipe(n_epochs, 64, 1e-3, 1e-4, "one-cycle", None, ema, True, 8, 0)
@@ -57,7 +62,7 @@ def trained_steps(model, size, *, captured, ema=None, n_epochs=10):
     ):
         warnings.filterwarnings("error", message="a training step could not be captured")
         net = to_device(create_model(model, num_classes=4), device)
-        steps = Steps(net, rows, look, cross_entropy(0.1), recipe)
+        steps = Steps(net, rows, spec, cross_entropy(0.1), recipe)
         losses = [steps.epoch(table) for table in controls(recipe, steps.n_steps)]
         assert steps.run.is_captured == captured
         state = {k: v.float().cpu() for k, v in copy.deepcopy(steps.trained()).state_dict().items()}
@@ -95,12 +100,12 @@ def test_estimators_learn_on_a_gpu_and_answer_without_it():
     X, y = colours(2000)
     options = {"batch_size": 128, "epochs": 8, "learning_rate": 3e-3, "random_state": 0}
     for model in ("cnn", "resnet8", "resnet9"):
-        net = TorchClassifier(model, tta=True, ema=0.9, **options).fit(X[:1500], y[:1500])
+        net = TorchClassifier(**named(model), tta=True, ema=0.9, **options).fit(X[:1500], y[:1500])
         assert net.score(X[1500:], y[1500:]) > 0.9, model
         on_gpu = net.predict_proba(X[1500:])
         moved = pickle.loads(pickle.dumps(net)).set_params(device="cpu")
         assert_allclose(moved.predict_proba(X[1500:]), on_gpu, atol=0.1, err_msg=model)
-    number = TorchRegressor("resnet8", **options).fit(X[:1500], y[:1500].astype(float))
+    number = TorchRegressor(**named("resnet8"), **options).fit(X[:1500], y[:1500].astype(float))
     assert number.score(X[1500:], y[1500:]) > 0.5
 
 
@@ -110,7 +115,7 @@ def test_training_leaves_the_generator_of_the_gpu_alone():
     expected = torch.rand(3, device="cuda")
     torch.cuda.manual_seed(5)
     X, y = colours(256)
-    TorchClassifier("resnet8", batch_size=64, epochs=8).fit(X, y)
+    TorchClassifier(**named("resnet8"), batch_size=64, epochs=8).fit(X, y)
     assert torch.equal(torch.rand(3, device="cuda"), expected)
 
 

@@ -2,20 +2,18 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from condrisk.inference._betting import (
-    bernstein_limits,
+from condrisk.inference import (
+    MeanInterval,
     betting_interval,
-    betting_limits,
     empirical_bernstein_interval,
+    risk_error_interval,
 )
-from condrisk.inference._interval import risk_error_interval, risk_error_limits
 
 METHODS = {"betting": betting_interval, "bernstein": empirical_bernstein_interval}
-LIMITS = {"betting": betting_limits, "bernstein": bernstein_limits}
 
 
 def rows(seed, n=400):
@@ -88,8 +86,8 @@ def test_everything_is_covered_at_once(method, world, n):
     error = ((estimate(grid) - risk(grid)) ** 2).mean()
     noise = (risk(grid) * (1 - risk(grid))).mean()
     other = ((reference(grid) - risk(grid)) ** 2).mean()
-    limits = risk_error_limits(
-        estimate(u), z, references={"h": reference(u)}, confidence=0.9, limits=LIMITS[method]
+    limits = risk_error_interval(
+        estimate(u), z, reference={"h": reference(u)}, confidence=0.9, upper=1.0, method=method
     )
     _, d_low, d_high = limits.differences["h"]
     _, u_low, u_high = limits.realised
@@ -109,29 +107,41 @@ def test_limits_close_in_on_what_is_identified():
     assert found.upper == pytest.approx(1 / 3 + 1 / 6, abs=0.01)  # and E g(1 − g) on top
 
 
-@given(st.floats(0.01, 1000), st.integers(0, 99))
-def test_units_do_not_matter(scale, seed):
+@settings(max_examples=25)
+@given(st.integers(-6, 9), st.integers(0, 99))
+def test_units_do_not_matter(exponent, seed):
+    scale = 2.0**exponent  # exact, so that no rounding changes a bet
     g, risk, z = rows(seed, n=30)
     plain = risk_error_interval(risk, z, reference=g, upper=1.0)
-    # A product may exceed the bound by a rounding.
-    scaled = [np.minimum(scale * part, scale) for part in (risk, z, g)]
+    scaled = [scale * part for part in (risk, z, g)]
     found = risk_error_interval(*scaled[:2], reference=scaled[2], upper=scale)
-    assert found.lower == pytest.approx(scale**2 * plain.lower, abs=1e-5 * scale**2)
-    assert found.upper == pytest.approx(scale**2 * plain.upper, abs=1e-5 * scale**2)
+    assert found.lower == pytest.approx(scale**2 * plain.lower, abs=1e-9 * scale**2)
+    assert found.upper == pytest.approx(scale**2 * plain.upper, abs=1e-9 * scale**2)
 
 
 def test_limits_that_contradict_each_other_are_put_in_order():
     """A lower limit of E D above the upper limit of E U: one of them is in error."""
-    ones = np.ones((1, 3))
-    limits = risk_error_limits(
-        ones,
-        0 * ones,
-        references={"h": 0 * ones},
-        confidence=0.9,
-        limits=lambda samples, confidence: (np.array([0.9]), np.array([0.1])),
+    limits = risk_error_interval(
+        np.ones(3),
+        np.zeros(3),
+        reference=0.0,
+        upper=1.0,
+        method=lambda x, confidence, lower, upper: MeanInterval(0.5, 0.8, 0.1),
     )
-    assert limits.lower[0] == pytest.approx(0.1)
-    assert limits.upper[0] == pytest.approx(0.8)
+    assert (limits.lower, limits.upper) == (0.1, 0.8)
+
+
+def test_several_samples_are_those_taken_one_by_one(seed):
+    rng = np.random.default_rng(seed)
+    risk, z, h = rng.uniform(size=(3, 4, 90))
+    together = risk_error_interval(risk, z, reference={"h": h, "half": 0.5}, upper=1.0)
+    for k in range(4):
+        alone = risk_error_interval(risk[k], z[k], reference={"h": h[k], "half": 0.5}, upper=1.0)
+        assert (together.lower[k], together.upper[k]) == pytest.approx((alone.lower, alone.upper))
+        np.testing.assert_allclose([part[k] for part in together.realised], alone.realised)
+        for name, interval in alone.differences.items():
+            np.testing.assert_allclose([d[k] for d in together.differences[name]], interval)
+        assert type(alone.lower) is type(alone.upper) is float
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,15 @@
-"""scikit-learn's own checks over the estimators of images, on flat rows."""
+"""scikit-learn's own checks over the estimators, on flat images and on rows."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from tiny_model import Tiny  # noqa: F401 - registers it
+from tiny_model import Plain, Tiny
 
 from condrisk.torch import Embedder, TorchClassifier, TorchRegressor
 
-QUICK = {
-    "image_shape": (1, -1, 1),
+ROWS = {
     "epochs": 25,
     "batch_size": 32,
     "learning_rate": 0.02,
@@ -18,6 +17,7 @@ QUICK = {
     "device": "cpu",
     "random_state": 0,
 }
+QUICK = ROWS | {"image_shape": (1, -1, 1)}
 
 
 def expected_failures(estimator):
@@ -29,10 +29,12 @@ def expected_failures(estimator):
 
 @parametrize_with_checks(
     [
-        TorchClassifier("tiny", **QUICK),
-        TorchClassifier("tiny", patience=None, ema=0.9, **QUICK),
-        TorchRegressor("tiny", **QUICK),
-        Embedder(TorchClassifier("tiny", **QUICK)),
+        TorchClassifier(Tiny, **QUICK),
+        TorchClassifier(Tiny, patience=None, ema=0.9, **QUICK),
+        TorchRegressor(Tiny, **QUICK),
+        TorchClassifier(Plain, module_params={"width": 24}, **ROWS),
+        TorchRegressor(Plain, **ROWS),
+        Embedder(TorchClassifier(Tiny, **QUICK)),
     ],
     expected_failed_checks=expected_failures,
 )
@@ -45,12 +47,12 @@ def test_checks_of_scikit_learn(estimator, check):
 def test_an_answer_does_not_depend_on_the_other_rows(seed):
     rng = np.random.RandomState(seed)
     X, y = rng.normal(size=(60, 20)), rng.normal(size=60)
-    net = TorchRegressor("tiny", **QUICK).fit(X, y)
+    net = TorchRegressor(Tiny, **QUICK).fit(X, y)
     one_by_one = np.concatenate([net.predict(row[None]) for row in X])
     assert_allclose(one_by_one, net.predict(X), atol=1e-5)
     assert_allclose(net.predict(X[::-1])[::-1], net.predict(X), atol=1e-5)
 
 
 def test_clone_takes_all_parameters():
-    net = TorchRegressor("tiny", standardize_target=False, tta=True, **QUICK)
+    net = TorchRegressor(Tiny, standardize_target=False, tta=True, **QUICK)
     assert clone(net).get_params() == net.get_params()
