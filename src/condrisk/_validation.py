@@ -10,6 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 Vector: TypeAlias = NDArray[np.float64]
 F = TypeVar("F", bound=Callable[..., Any])
 
+# A risk beyond this is as good as infinite; below it, means over many rows are still numbers.
+LARGEST_RISK = 1e300
+
 
 def validated(*, nested: bool) -> Callable[[F], F]:
     """Return scikit-learn's check of constructor parameters, which keeps the type of a `fit`.

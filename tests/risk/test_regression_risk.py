@@ -18,8 +18,8 @@ from sklearn.model_selection import (
 from sklearn.neighbors import KNeighborsRegressor
 
 from condrisk import RegressionRisk, make_loss, pinball
+from condrisk._validation import LARGEST_RISK
 from condrisk.datasets import make_gaussian_mixture, make_heteroscedastic
-from condrisk.risk import LARGEST_RISK
 
 
 class Recorder(RegressorMixin, BaseEstimator):

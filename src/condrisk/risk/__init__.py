@@ -2,13 +2,12 @@
 
 from condrisk._delegate import loss_values, predict_risk
 from condrisk.risk._auto import AutoRisk
-from condrisk.risk._base import LARGEST_RISK, BaseRisk
+from condrisk.risk._base import BaseRisk
 from condrisk.risk._hybrid import HybridRisk
 from condrisk.risk._plugin import PlugInRisk
 from condrisk.risk._regression import RegressionRisk
 
 __all__ = [
-    "LARGEST_RISK",
     "AutoRisk",
     "BaseRisk",
     "HybridRisk",

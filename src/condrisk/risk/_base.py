@@ -25,14 +25,12 @@ from condrisk._crossfit import CrossFitted, Split, make_splits
 from condrisk._delegate import Assessment
 from condrisk._routing import add_part, add_splitter, route_fit
 from condrisk._state import leaves_rows_out
-from condrisk._validation import check_vector, validated
+from condrisk._validation import LARGEST_RISK, check_vector, validated
 from condrisk.losses import Loss, PrecomputedLoss, get_loss
 from condrisk.risk._held_out import HeldOut, Pairs
 from condrisk.risk._predictor import PRECOMPUTED, PredictorMixin, Routed
 from condrisk.risk._responses import Responses
 
-# A risk beyond this is as good as infinite; below it, means over many rows are still numbers.
-LARGEST_RISK = 1e300
 # How many folds estimate held-out risks where no cross-fitting tells.
 N_FOLDS = 5
 

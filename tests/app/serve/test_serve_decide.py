@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from condrisk._validation import LARGEST_RISK
 from condrisk.app.serve import create_app
 from condrisk.app.serve._arrow_rows import ARROW
 from condrisk.app.serve._json_rows import JSON, JsonReader
 from condrisk.app.serve._refusal import RefusedError
 from condrisk.app.serve._responses import response_type
 from condrisk.app.tables import Column, Schema
-from condrisk.risk import LARGEST_RISK
 
 MODELS = (
     "linear",

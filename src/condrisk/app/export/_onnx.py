@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from condrisk._validation import LARGEST_RISK
 from condrisk.app.export._check import check_onnx
 from condrisk.app.export._errors import ExportError
 from condrisk.app.export._graph import IR_VERSION, ML_OPSET, OPSET, Graph
@@ -15,7 +16,7 @@ from condrisk.app.export._parts import add_classifier, add_regressor
 from condrisk.app.models import TableModel
 from condrisk.app.tables import Column
 from condrisk.deferral import CostRule
-from condrisk.risk import LARGEST_RISK, RegressionRisk
+from condrisk.risk import RegressionRisk
 
 
 def to_onnx(model: TableModel, *, check: pl.DataFrame | None = None) -> Any:

@@ -19,8 +19,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from condrisk import RegressionRisk
+from condrisk._validation import LARGEST_RISK
 from condrisk.app.models import TableModel
-from condrisk.risk import LARGEST_RISK
 
 Floats = NDArray[np.float64]
 Step = Callable[[Floats], NDArray[Any]]
