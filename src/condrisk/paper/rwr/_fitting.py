@@ -19,7 +19,7 @@ from condrisk.deferral import Deferral
 from condrisk.losses import get_loss
 from condrisk.paper._memory import Memory
 from condrisk.paper.rwr import LockstepMLPRegressor
-from condrisk.paper.rwr._methods import describe
+from condrisk.paper.rwr._fingerprint import describe
 from condrisk.risk import RegressionRisk
 
 

@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
@@ -21,9 +20,10 @@ from condrisk.paper._figures import COSTS
 from condrisk.paper._records import Key, Record, Store, Unit
 from condrisk.paper.rwr._baselines import NEED_TORCH
 from condrisk.paper.rwr._data import SETS, StudySet, load_set
+from condrisk.paper.rwr._fingerprint import fingerprint
 from condrisk.paper.rwr._fitting import Fitted, Rows, fit_methods
 from condrisk.paper.rwr._judging import judge
-from condrisk.paper.rwr._methods import MLP, SEED, describe, make_methods
+from condrisk.paper.rwr._methods import MLP, SEED, make_methods
 
 # What the paper's figure shows; its rows are kept in the records.
 _FIGURE = ("energy", 0, "MLP+RF")
@@ -184,10 +184,6 @@ class Task:
         return len(self.data.X) * len(self.methods)
 
 
-def _fingerprint(method: Any) -> str:
-    return sha256(describe(method).encode()).hexdigest()[:16]
-
-
 def _open_tasks(
     sets: Sequence[str],
     methods: dict[str, Any],
@@ -196,7 +192,7 @@ def _open_tasks(
     data_home: str | os.PathLike[str] | None,
 ) -> Iterator[Task]:
     """Yield what is not on record yet, or was recorded for another method of the same name."""
-    prints = {name: _fingerprint(method) for name, method in methods.items()}
+    prints = {name: fingerprint(method) for name, method in methods.items()}
     # The largest sets first: two processes then end at about the same time.
     for name in sorted(sets, key=lambda name: "parkinsons" not in name):
         missing = {}
@@ -232,7 +228,7 @@ def _do(task: Task) -> Unit:
                 "set": task.data.name,
                 "fold": task.fold,
                 "method": fitted.name,
-                "fingerprint": _fingerprint(task.methods[fitted.name]),
+                "fingerprint": fingerprint(task.methods[fitted.name]),
                 "n_train": len(train),
                 "n_test": len(test),
             }
