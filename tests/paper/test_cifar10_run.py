@@ -43,7 +43,12 @@ def finished(data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("cifar10")
     told = []
     records = run_cifar10(
-        folder, seeds=[3], config=QUICK, device="cpu", data=data, tell=told.append
+        folder,
+        seeds=[3],
+        config=QUICK,
+        device="cpu",
+        data=data,
+        progress=lambda *arguments: told.append(arguments),
     )
     return folder, records, told
 
@@ -59,7 +64,8 @@ def test_a_record_for_every_network_and_method(finished):
         assert [r["method"] for r in records if r["set"] == predictor] == METHODS
     assert {r["fold"] for r in records} == {3}
     assert read_records(folder / "records.jsonl") == records
-    assert told[0] == "seed 3: training CNN (predictor)"
+    assert told[0] == (None, None, "seed 3: training CNN (predictor)")
+    assert told[-1] == (1, 1, "seed 3")
 
 
 def test_figures_of_a_record(finished):

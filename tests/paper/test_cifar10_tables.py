@@ -8,7 +8,8 @@ from fake_cifar10_records import METHODS, each, fake_records
 from rich.console import Console
 from scipy import stats
 
-from condrisk.paper._render import to_latex, to_markdown, to_terminal
+from condrisk.paper._cli._terminal import to_terminal
+from condrisk.paper._render import to_latex, to_markdown
 from condrisk.paper.cifar10._paper import COSTS, PREDICTORS
 from condrisk.paper.cifar10._study import KNOWN_METHODS, REFERENCES, Study
 from condrisk.paper.cifar10._tables import (

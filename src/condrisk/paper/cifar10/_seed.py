@@ -1,4 +1,4 @@
-"""One seed of the study: train the networks, estimate risks in every way, and judge them."""
+"""One seed of the study: train the networks, estimate risks in every way, and evaluate them."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Trained:
 
 
 def train_networks(
-    parts: Parts, networks: Networks, seed: int, tell: Callable[[str], None]
+    parts: Parts, networks: Networks, seed: int, log: Callable[[str], None]
 ) -> Trained:
     """Train predictors and probability models."""
     trained = Trained()
@@ -116,7 +116,7 @@ def train_networks(
         ("probability", PROBABILITIES, parts.fit, trained.probabilities),
     ):
         for name in names:
-            tell(f"training {name} ({role})")
+            log(f"training {name} ({role})")
             start = time.perf_counter()
             network = networks.classifier(name, seed).fit(part.X, part.y)
             seconds = time.perf_counter() - start
@@ -144,16 +144,16 @@ def _accuracy(network: Any, test: Part) -> Record:
     }
 
 
-def judge_methods(
-    parts: Parts, trained: Trained, networks: Networks, seed: int, tell: Callable[[str], None]
+def evaluate_methods(
+    parts: Parts, trained: Trained, networks: Networks, seed: int, log: Callable[[str], None]
 ) -> Iterator[Record]:
-    """Estimate the risk of each predictor in every way, and judge it on the test images."""
+    """Estimate the risk of each predictor in every way, and evaluate it on the test images."""
     for name, predictor in trained.predictors.items():
         loss = log_loss(
             parts.test.y, predictor.predict_proba(parts.test.X), classes=predictor.classes_
         )
         for method, risk, rows in _methods(name, predictor, parts, trained, networks, seed):
-            tell(f"{name}: {method}")
+            log(f"{name}: {method}")
             start = time.perf_counter()
             model = Deferral(risk).fit(rows.X, rows.y)
             fitting = time.perf_counter() - start

@@ -15,7 +15,7 @@ from condrisk.paper._records import Record
 from condrisk.paper.rwr._fitting import Fitted
 
 
-def judge(
+def evaluate(
     fitted: Fitted,
     X: NDArray[np.float64],
     y: NDArray[np.float64],
@@ -24,8 +24,8 @@ def judge(
 ) -> Record:
     """Return what a fitted method does on rows that it has not seen, unrounded.
 
-    A method whose answers depend on the price is judged at each; what is not by price is then the
-    mean over prices.
+    A method whose answers depend on the cost is evaluated at each; what does not belong to one
+    cost is then the mean over costs.
     """
     start = time.perf_counter()
     decisions = dict(_decisions(fitted.model, X))
