@@ -2,7 +2,7 @@
 
 import inspect
 
-from condrisk.inference._planning import sample_size
+from condrisk.inference import sample_size
 from condrisk.paper.theory import _bounds, _bounds_cross_entropy, _bounds_plug_in, as_printed
 
 ROWS = {"complexity": 0.03, "n": 200, "delta": 0.1}

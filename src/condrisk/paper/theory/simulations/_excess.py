@@ -14,7 +14,6 @@ from condrisk.paper.theory import (
     Complexity,
     brier_probability_bound,
     cross_entropy_kl_bound,
-    massart_bound,
     plug_in_bound,
     plug_in_cross_entropy_bound,
     plug_in_matched_bound,
@@ -23,6 +22,7 @@ from condrisk.paper.theory import (
     squared_error_bound,
     sum_complexities,
 )
+from condrisk.paper.theory._complexity import massart_bound
 from condrisk.paper.theory.simulations._cells import (
     N_CELLS,
     N_CLASSES,
