@@ -11,7 +11,7 @@ from condrisk.paper import read_records
 from condrisk.paper._page import markdown_table
 from condrisk.paper._render import to_markdown
 from condrisk.paper.rwr._report import REPORTS
-from condrisk.paper.rwr._study import agreement, compare
+from condrisk.paper.rwr._results import agreement, compare
 from condrisk.paper.rwr._tables import all_tables
 from condrisk.paper.rwr.claims import claims_page
 

@@ -10,8 +10,7 @@ from condrisk.paper.active._figures import draw_areas, draw_curves
 from condrisk.paper.active._page import active_page
 from condrisk.paper.active._protocol_page import EXAMPLE
 from condrisk.paper.active._report import REPORT
-from condrisk.paper.active._settings import METHODS, SETS
-from condrisk.paper.active._study import (
+from condrisk.paper.active._results import (
     across_sets,
     area,
     bands,
@@ -20,6 +19,7 @@ from condrisk.paper.active._study import (
     labels_needed,
     left_at_the_end,
 )
+from condrisk.paper.active._settings import METHODS, SETS
 from condrisk.paper.active._tables import all_tables
 
 N_SEEDS = 10

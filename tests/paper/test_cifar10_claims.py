@@ -23,7 +23,7 @@ from fake_cifar10_records import METHODS, each, fake_records
 from scipy import stats
 
 from condrisk.paper.cifar10._paper import COSTS
-from condrisk.paper.cifar10._study import Study, paired_values
+from condrisk.paper.cifar10._results import Results, paired_values
 from condrisk.paper.cifar10.claims import claims_page
 from condrisk.paper.cifar10.claims._beaten import paper_best
 from condrisk.paper.cifar10.claims._common import (
@@ -77,7 +77,7 @@ def test_the_papers_best(predictor, losses):
 
 def test_correlations_are_scipys(seed):
     records = fake_records(seed, noise=0.3)
-    found = correlations(Study(records), "CNN", list(METHODS), "risk_l2", "1")
+    found = correlations(Results(records), "CNN", list(METHODS), "risk_l2", "1")
     assert list(found) == [0, 1, 2, 3, 4]
     for fold, value in found.items():
         chosen = [each(records, set="CNN", fold=fold, method=m)[0] for m in METHODS]

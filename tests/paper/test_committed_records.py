@@ -11,7 +11,7 @@ from condrisk.paper import read_records
 from condrisk.paper.rwr import RwRConfig, run_rwr
 from condrisk.paper.rwr._data import SETS
 from condrisk.paper.rwr._methods import make_methods, pair_names
-from condrisk.paper.rwr._study import Study, agreement, compare
+from condrisk.paper.rwr._results import Results, agreement, compare
 
 RESULTS = Path(__file__).parents[2] / "results" / "rwr"
 
@@ -54,14 +54,16 @@ def test_networks_trained_at_once_change_nothing_beyond_noise(runs):
 
 def test_the_default_against_the_paper(runs):
     """What docs/auto says of it, no better and no worse."""
-    study = Study(runs["paper-sklearn"])
-    found = auto_pages.against_paper(study)
+    results = Results(runs["paper-sklearn"])
+    found = auto_pages.against_paper(results)
     assert found.count(strictly=False) >= 29
     assert found.count(strictly=True) >= 20
     assert found.ratio() <= 0.75
     assert found.ratio(without="parkinsons") <= 0.851
-    assert "significantly worse in **0**" in auto_pages.pairs_text(study, "")
-    assert "significantly worse in **0**" in auto_pages.pairs_text(Study(runs["embedded-fast"]), "")
+    assert "significantly worse in **0**" in auto_pages.pairs_text(results, "")
+    assert "significantly worse in **0**" in auto_pages.pairs_text(
+        Results(runs["embedded-fast"]), ""
+    )
 
 
 def test_the_default_on_sets_that_played_no_part():

@@ -10,8 +10,7 @@ import numpy as np
 from condrisk._drawing import GREY, PALETTE
 from condrisk.datasets import UCI_NAMES
 from condrisk.paper._records import Record
-from condrisk.paper.active._settings import METHODS
-from condrisk.paper.active._study import (
+from condrisk.paper.active._results import (
     NAMES,
     all_comparisons,
     bands,
@@ -19,6 +18,7 @@ from condrisk.paper.active._study import (
     labels_of,
     sets_of,
 )
+from condrisk.paper.active._settings import METHODS
 from condrisk.paper.theory.simulations._figures import new_figure, title
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from condrisk.paper.active._protocol_page import (
     protocol_section,
     use_section,
 )
-from condrisk.paper.active._settings import MAIN_METHOD, METHODS
-from condrisk.paper.active._study import (
+from condrisk.paper.active._results import (
     LEVEL,
     Comparison,
     across_sets,
@@ -23,6 +22,7 @@ from condrisk.paper.active._study import (
     left_at_the_end,
     sets_of,
 )
+from condrisk.paper.active._settings import MAIN_METHOD, METHODS
 from condrisk.paper.active._tables import main_table, ratios_table
 from condrisk.paper.active._words import body, capital, listed, names_of, those, uci
 from condrisk.paper.active._worlds_page import images_section, noise_section

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from condrisk.paper._records import Record
+from condrisk.paper.active._results import compare
 from condrisk.paper.active._settings import (
     CANDIDATES,
     CIFAR10,
@@ -14,7 +15,6 @@ from condrisk.paper.active._settings import (
     TREES,
     ActiveConfig,
 )
-from condrisk.paper.active._study import compare
 from condrisk.paper.active._words import those, uci
 
 EXAMPLE = """\

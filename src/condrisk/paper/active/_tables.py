@@ -9,8 +9,7 @@ import numpy as np
 from condrisk.datasets import UCI_NAMES
 from condrisk.paper._records import Record
 from condrisk.paper._table import Cell, Group, Row, Table
-from condrisk.paper.active._settings import MAIN_METHOD, METHODS, TRAP
-from condrisk.paper.active._study import (
+from condrisk.paper.active._results import (
     NAMES,
     Comparison,
     all_comparisons,
@@ -21,6 +20,7 @@ from condrisk.paper.active._study import (
     left_at_the_end,
     sets_of,
 )
+from condrisk.paper.active._settings import MAIN_METHOD, METHODS, TRAP
 from condrisk.paper.theory.simulations._rows import filled, header, row
 
 HEADS = {

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from condrisk.datasets import UCI_NAMES
 from condrisk.paper._render import to_markdown
 from condrisk.paper._table import Table
-from condrisk.paper.active._study import Comparison
+from condrisk.paper.active._results import Comparison
 
 
 def uci(found: dict[str, Comparison]) -> list[Comparison]:

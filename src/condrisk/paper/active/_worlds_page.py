@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from condrisk.paper._records import Record
+from condrisk.paper.active._results import Comparison, labels_needed, labels_of
 from condrisk.paper.active._settings import CIFAR10, MAIN_METHOD, METHODS, TRAP
-from condrisk.paper.active._study import Comparison, labels_needed, labels_of
 from condrisk.paper.active._tables import noise_table
 from condrisk.paper.active._words import body, capital
 

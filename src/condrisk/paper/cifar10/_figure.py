@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from condrisk._drawing import GREY, PALETTE, import_pyplot, prepare_axes
+from condrisk.paper._results import Record
 from condrisk.paper._summary import Summary, mean_and_se
 from condrisk.paper.cifar10._labels import place_labels
 from condrisk.paper.cifar10._paper import COSTS
-from condrisk.paper.cifar10._study import (
+from condrisk.paper.cifar10._results import (
     FROM_SCRATCH,
     HYBRID,
     PROBABILITIES,
     REPRESENTATIONS,
     SCALED,
-    Record,
-    Study,
+    Results,
 )
 
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ def draw_error_against_deferral(records: Iterable[Record]) -> Figure | None:
     >>> draw_error_against_deferral([]) is None
     True
     """
-    study = Study(records)
-    points = {name: _points(study, name) for name in study.predictors}
+    results = Results(records)
+    points = {name: _points(results, name) for name in results.predictors}
     points = {name: found for name, found in points.items() if found}
     if not points:
         return None
@@ -86,7 +86,7 @@ def draw_error_against_deferral(records: Iterable[Record]) -> Figure | None:
     for ax, (predictor, found) in zip(axes.flat, points.items(), strict=True):
         kinds |= _draw_points(ax, found)
         for rule, style in _RULES.items():
-            height = _relative_loss(study, predictor, rule)
+            height = _relative_loss(results, predictor, rule)
             if height is not None:
                 kinds[rule] = ax.axhline(height, color=GREY, linewidth=1.0, zorder=1.5, **style)
         _finish_panel(ax, f"predictor {predictor}")
@@ -121,23 +121,23 @@ def _draw_points(ax: Axes, points: dict[str, Point]) -> dict[str, Any]:
     return kinds
 
 
-def _points(study: Study, predictor: str) -> dict[str, Point]:
+def _points(results: Results, predictor: str) -> dict[str, Point]:
     """Return squared error and relative deferral loss of each method."""
     points = {}
-    for method in study.methods(predictor):
-        error = study.mean("risk_l2", predictor, method)
-        loss = _relative_loss(study, predictor, method)
+    for method in results.methods(predictor):
+        error = results.mean("risk_l2", predictor, method)
+        loss = _relative_loss(results, predictor, method)
         if error is not None and loss is not None:
             points[method] = (error, loss)
     return points
 
 
-def _relative_loss(study: Study, predictor: str, method: str) -> float | None:
+def _relative_loss(results: Results, predictor: str, method: str) -> float | None:
     """Return loss over cost, the mean over the costs."""
     names = ("always", "never") if method.startswith("always or") else (method,)
     shares = []
     for cost in COSTS:
-        found = [study.mean("loss", predictor, name, cost) for name in names]
+        found = [results.mean("loss", predictor, name, cost) for name in names]
         known = [loss for loss in found if loss is not None]
         shares += [min(known) / float(cost)] if known else []
     return float(np.mean(shares)) if shares else None
@@ -189,8 +189,8 @@ def draw_temperature(records: Iterable[Record]) -> Figure | None:
     >>> draw_temperature([]) is None
     True
     """
-    study = Study(records)
-    changes = {name: _changes(study, name) for name in study.predictors}
+    results = Results(records)
+    changes = {name: _changes(results, name) for name in results.predictors}
     changes = {name: found for name, found in changes.items() if found}
     if not changes:
         return None
@@ -226,12 +226,12 @@ _MEASURES: dict[str, tuple[str, tuple[str | None, ...]]] = {
 }
 
 
-def _changes(study: Study, predictor: str) -> dict[str, dict[str, Summary | None]]:
+def _changes(results: Results, predictor: str) -> dict[str, dict[str, Summary | None]]:
     """Return, for each risk that is there both ways, the relative changes in per cent."""
-    there = study.methods(predictor)
+    there = results.methods(predictor)
     return {
         raw: {
-            label: _change(study, predictor, (raw, scaled), *what)
+            label: _change(results, predictor, (raw, scaled), *what)
             for label, what in _MEASURES.items()
         }
         for raw, scaled in zip(PROBABILITIES, SCALED, strict=True)
@@ -240,7 +240,7 @@ def _changes(study: Study, predictor: str) -> dict[str, dict[str, Summary | None
 
 
 def _change(
-    study: Study,
+    results: Results,
     predictor: str,
     pair: tuple[str, str],
     quantity: str,
@@ -248,7 +248,7 @@ def _change(
 ) -> Summary | None:
     by_seed: dict[int, list[float]] = {}
     for cost in costs:
-        before, after = (study.values(quantity, predictor, method, cost) for method in pair)
+        before, after = (results.values(quantity, predictor, method, cost) for method in pair)
         for seed in sorted(before.keys() & after.keys()):
             by_seed.setdefault(seed, []).append(100 * (after[seed] / before[seed] - 1))
     if not by_seed:

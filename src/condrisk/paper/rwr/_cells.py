@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from condrisk.paper._summary import Summary
 from condrisk.paper._table import Cell
-from condrisk.paper.rwr._study import Study
+from condrisk.paper.rwr._results import Results
 
 _DIFFERENCE = (
     "Δ/SE: ours minus the paper's, less what rounding explains, in standard errors of ours; "
@@ -57,9 +57,9 @@ def _signed(value: float | None) -> str:
     return f"{value:+.1f}" if abs(value) >= 0.05 else "0.0"
 
 
-def caption(study: Study, text: str, published: bool = True) -> str:
+def caption(results: Results, text: str, published: bool = True) -> str:
     folds = sorted(
-        {len(study.records(s, m)) for s in study.paper_sets for m in study.methods} - {0}
+        {len(results.records(s, m)) for s in results.paper_sets for m in results.methods} - {0}
     )
     if not folds:
         return text

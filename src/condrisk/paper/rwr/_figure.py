@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from condrisk._drawing import GREY, PALETTE, import_pyplot, prepare_axes
+from condrisk.paper._results import Record
 from condrisk.paper.rwr._paper import COSTS, MODELS
-from condrisk.paper.rwr._study import Record, Study
+from condrisk.paper.rwr._results import Results
 from condrisk.plots import RiskProfileDisplay
 
 if TYPE_CHECKING:
@@ -91,8 +92,8 @@ def draw_calibration_against_deferral(records: Iterable[Record]) -> Figure | Non
     >>> draw_calibration_against_deferral([]) is None
     True
     """
-    study = Study(records)
-    points = {name: _points(study, name) for name in study.paper_sets}
+    results = Results(records)
+    points = {name: _points(results, name) for name in results.paper_sets}
     points = {name: found for name, found in points.items() if found}
     if not points:
         return None
@@ -116,15 +117,15 @@ def draw_calibration_against_deferral(records: Iterable[Record]) -> Figure | Non
     return figure
 
 
-def _points(study: Study, name: str) -> dict[str, dict[str, tuple[float, float]]]:
+def _points(results: Results, name: str) -> dict[str, dict[str, tuple[float, float]]]:
     """Return, for predictor and calibrator, relative error and relative deferral loss."""
     points: dict[str, dict[str, tuple[float, float]]] = {}
     for predictor in MODELS:
         found: dict[str, tuple[float, float]] = {}
         for calibrator in MODELS:
             method = f"{predictor}+{calibrator}"
-            error = study.mean("risk_rmse", name, method)
-            losses = {cost: study.mean("loss", name, method, cost) for cost in COSTS}
+            error = results.mean("risk_rmse", name, method)
+            losses = {cost: results.mean("loss", name, method, cost) for cost in COSTS}
             shares = [loss / float(cost) for cost, loss in losses.items() if loss is not None]
             if error is not None and shares:
                 found[calibrator] = (error, float(np.mean(shares)))

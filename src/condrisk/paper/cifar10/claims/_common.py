@@ -19,7 +19,7 @@ from condrisk.paper._page import (
 from condrisk.paper._summary import Summary
 from condrisk.paper.cifar10._cells import spread
 from condrisk.paper.cifar10._paper import COSTS, paper_value
-from condrisk.paper.cifar10._study import Paired, Study, paired
+from condrisk.paper.cifar10._results import Paired, Results, paired
 
 REFUTED, OPEN = "is refuted", "cannot be told from one seed"
 # What is compared: as it is called, in the records, and at which cost.
@@ -61,7 +61,7 @@ def judge(tests: Sequence[Paired]) -> str:
 
     Examples
     --------
-    >>> from condrisk.paper.cifar10._study import paired_values
+    >>> from condrisk.paper.cifar10._results import paired_values
     >>> from condrisk.paper.cifar10.claims._common import judge
     >>> lower = paired_values({0: 1.0, 1: 1.1, 2: 0.9}, {0: 2.0, 1: 2.1, 2: 2.0})
     >>> judge([lower]), judge([lower, lower._replace(p=0.8)])
@@ -91,7 +91,7 @@ def count_sentence(where: str, tests: Sequence[Paired], claim: str = "the claim"
 
 
 def compare_all(
-    study: Study,
+    results: Results,
     predictor: str,
     lower: Iterable[str],
     higher: Iterable[str],
@@ -99,7 +99,7 @@ def compare_all(
 ) -> list[Paired]:
     """Compare each method that should be the lower with each other one in every quantity."""
     found = [
-        paired(study, predictor, a, b, quantity, cost)
+        paired(results, predictor, a, b, quantity, cost)
         for a in lower
         for b in higher
         if a != b

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from condrisk._drawing import GREY, PALETTE, import_pyplot, prepare_axes
 from condrisk.paper._records import Record
-from condrisk.paper.theory.simulations._study import excess_slope, select, values
+from condrisk.paper.theory.simulations._results import excess_slope, select, values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

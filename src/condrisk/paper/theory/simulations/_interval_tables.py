@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from condrisk.paper._records import Record
 from condrisk.paper._table import Cell, Group, Row, Table
+from condrisk.paper.theory.simulations._results import select, values, with_commas
 from condrisk.paper.theory.simulations._rows import filled, header, row
-from condrisk.paper.theory.simulations._study import select, values, with_commas
 
 METHODS = {"betting": "betting", "bernstein": "Bernstein", "normal": "normal"}
 

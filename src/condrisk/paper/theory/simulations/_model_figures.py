@@ -10,7 +10,7 @@ import numpy as np
 from condrisk._drawing import GREY, PALETTE
 from condrisk.paper._records import Record
 from condrisk.paper.theory.simulations._figures import new_figure, title
-from condrisk.paper.theory.simulations._study import select, values
+from condrisk.paper.theory.simulations._results import select, values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

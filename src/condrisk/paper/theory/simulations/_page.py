@@ -10,7 +10,7 @@ from condrisk.paper._render import to_markdown
 from condrisk.paper._table import Table
 from condrisk.paper.theory.simulations._coverage import WORLDS
 from condrisk.paper.theory.simulations._interval_tables import held_out_table
-from condrisk.paper.theory.simulations._study import excess_slope, select, values, with_commas
+from condrisk.paper.theory.simulations._results import excess_slope, select, values, with_commas
 from condrisk.paper.theory.simulations._tables import planning_table
 
 EXAMPLE = """\

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from condrisk.paper._records import Record
 from condrisk.paper._table import Group, Row, Table
 from condrisk.paper.theory.simulations._interval_tables import coverage_table, held_out_table
-from condrisk.paper.theory.simulations._rows import filled, header, row
-from condrisk.paper.theory.simulations._study import (
+from condrisk.paper.theory.simulations._results import (
     BOUNDS,
     SLOPE_FROM,
     bound_slope,
@@ -18,6 +17,7 @@ from condrisk.paper.theory.simulations._study import (
     values,
     with_commas,
 )
+from condrisk.paper.theory.simulations._rows import filled, header, row
 
 SHOWN_NUMBERS = (100, 1000, 10_000, 1_000_000)
 # Differences below this share are rounding: some bounds are equalities.

@@ -35,7 +35,7 @@ def area(record: Record) -> float:
 
     Examples
     --------
-    >>> from condrisk.paper.active._study import area
+    >>> from condrisk.paper.active._results import area
     >>> area({"labels": [10, 20, 30], "errors": [3.0, 1.0, 1.0]})
     1.5
     """
@@ -108,7 +108,7 @@ def compare(records: Iterable[Record], method: str) -> dict[str, Comparison]:
 
     Examples
     --------
-    >>> from condrisk.paper.active._study import compare
+    >>> from condrisk.paper.active._results import compare
     >>> compare([], "gain")
     {}
     """
