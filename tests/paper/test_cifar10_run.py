@@ -7,14 +7,10 @@ torch = pytest.importorskip("torch")
 
 from condrisk.datasets import CIFAR10  # noqa: E402
 from condrisk.paper import read_records  # noqa: E402
+from condrisk.paper._cached import CachedClassifier  # noqa: E402
 from condrisk.paper.cifar10._networks import CLASSIFIERS, REGRESSORS, Networks  # noqa: E402
 from condrisk.paper.cifar10._run import Cifar10Config, run_cifar10  # noqa: E402
-from condrisk.paper.cifar10._seed import (  # noqa: E402
-    PREDICTORS,
-    PROBABILITIES,
-    Parts,
-    Remembered,
-)
+from condrisk.paper.cifar10._seed import PREDICTORS, PROBABILITIES, Parts  # noqa: E402
 
 QUICK = Cifar10Config(quick=True)
 METHODS = [
@@ -124,7 +120,7 @@ def test_a_network_is_asked_once_about_the_same_images():
             Network.asked += 1
             return np.zeros((len(X), 3))
 
-    net = Remembered(Network())
+    net = CachedClassifier(Network())
     first, second = np.zeros((4, 2)), np.ones((4, 2))
     for _ in range(3):
         assert net.predict_proba(first).shape == (4, 2)

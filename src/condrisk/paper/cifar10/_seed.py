@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
@@ -17,8 +16,8 @@ from sklearn.model_selection import train_test_split
 from condrisk import Deferral, HybridRisk, PlugInRisk, RegressionRisk
 from condrisk.datasets import CIFAR10
 from condrisk.losses import log_loss
+from condrisk.paper._cached import CachedClassifier
 from condrisk.paper._figures import COSTS, price_figures, risk_figures
-from condrisk.paper._memory import Memory
 from condrisk.paper._records import Record
 from condrisk.paper.cifar10._networks import Networks
 
@@ -29,43 +28,6 @@ REGRESSORS = ("CNN", "ResNet", "EffNet")
 HELD_OUT = 1 / 6
 
 Images = NDArray[np.uint8]
-
-
-class Remembered(ClassifierMixin, BaseEstimator):
-    """A trained network that keeps its answers: all methods ask it about the same images."""
-
-    def __init__(self, network: Any) -> None:
-        self.network = network
-        self._memory = Memory(network)
-
-    def fit(self, X: Any, y: Any) -> Remembered:
-        """Do nothing: it is trained."""
-        return self
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The labels."""
-        return self.network.classes_
-
-    @property
-    def embedding_size_(self) -> int:
-        """The length of an embedding."""
-        return self.network.embedding_size_
-
-    def predict_proba(self, X: Any) -> NDArray[Any]:
-        """Return class probabilities, at once if asked about these very images before."""
-        return self._memory.ask("predict_proba", X)
-
-    def embed(self, X: Any) -> NDArray[Any]:
-        """Return embeddings, at once if asked about these very images before."""
-        return self._memory.ask("embed", X)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable label."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
 
 
 @dataclass
@@ -120,7 +82,7 @@ def train_networks(
             start = time.perf_counter()
             network = networks.classifier(name, seed).fit(part.X, part.y)
             seconds = time.perf_counter() - start
-            found[name] = FrozenEstimator(Remembered(network))
+            found[name] = FrozenEstimator(CachedClassifier(network))
             trained.records.append(
                 {
                     "set": "networks",
