@@ -2,11 +2,14 @@
 
 `clone(method).fit(...)` fits each method by itself, through `RegressionRisk`'s own split. Here the
 sixteen pairs share their four predictors, and networks that regress the losses of several
-predictors are trained in lockstep. With it the pairs on energy and housing take 23 s on two cores,
-30 times less than the 700 s of fitting each pair anew for each cost in one process
-(``results/benchmarks.json``, "rwr"; `benchmarks/bench_rwr.py` also times one fold both ways). It is
-the one place where a method is taken apart, by its public parameters, and
-`tests/paper/test_fitting_once.py` shows that the risks are those of the first path.
+predictors are trained in lockstep. The pairs on energy and housing then take 23 s on two cores, 30
+times less than the 700 s of fitting each pair anew for each cost (``results/benchmarks.json``,
+"rwr", whose limit is 25). Sharing is a factor of 1.4 to 2.1 of that by itself, more on small sets
+(`benchmarks/bench_rwr.py` times one fold both ways); the rest is one fit for all costs, two
+processes, and arithmetic in float32.
+
+It is the one place where a method is taken apart, by its public parameters, and
+``tests/paper/test_fitting_once.py`` shows that its risks are those of the first path.
 """
 
 from __future__ import annotations
