@@ -117,11 +117,12 @@ def test_no_address_is_left():
 
 
 PRINT = """
+from sklearn.linear_model import LinearRegression
 from condrisk import RegressionRisk
 from condrisk.paper.rwr._fingerprint import fingerprint
 def loss(y, prediction, names=frozenset(["a", "b", "c"])):
     return abs(y - prediction)
-print(fingerprint(RegressionRisk(None, loss=loss)))
+print(fingerprint(RegressionRisk(LinearRegression(), loss=loss)))
 """
 
 
