@@ -33,7 +33,7 @@ from condrisk.paper.cifar10.claims._common import (
     PARTLY,
     REFUTED,
     difference,
-    judge,
+    verdict_of_tests,
 )
 from condrisk.paper.cifar10.claims._probabilities import correlations
 
@@ -45,13 +45,13 @@ def test_judge():
     higher = lower._replace(mean=-lower.mean)
     neither = lower._replace(p=0.3)
     alone = paired_values({0: 1.0}, {0: 2.0})
-    assert judge([lower] * 9 + [higher]) == HOLDS
-    assert judge([lower] * 8 + [higher] * 2) == PARTLY
-    assert judge([lower, neither]) == FAILS
-    assert judge([neither]) == FAILS
-    assert judge([higher] * 9 + [lower]) == REFUTED
-    assert judge([higher] * 8 + [neither] * 2) == FAILS
-    assert judge([alone]) == OPEN
+    assert verdict_of_tests([lower] * 9 + [higher]) == HOLDS
+    assert verdict_of_tests([lower] * 8 + [higher] * 2) == PARTLY
+    assert verdict_of_tests([lower, neither]) == FAILS
+    assert verdict_of_tests([neither]) == FAILS
+    assert verdict_of_tests([higher] * 9 + [lower]) == REFUTED
+    assert verdict_of_tests([higher] * 8 + [neither] * 2) == FAILS
+    assert verdict_of_tests([alone]) == OPEN
 
 
 def test_difference_as_a_word():

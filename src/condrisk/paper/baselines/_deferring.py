@@ -23,7 +23,7 @@ class DeferringMixin:
     cost: float | None
 
     @abstractmethod
-    def _respond(self, X: Any, price: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    def _respond(self, X: Any, cost: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
         """Return prediction, risk and whether to defer, at a price or one price a row."""
 
     @abstractmethod
@@ -45,7 +45,7 @@ class DeferringMixin:
         ndarray of bool, shape (n_samples,)
             True where the expert is asked.
         """
-        return self._respond(X, self._price(cost, X, "defer(X"))[2]
+        return self._respond(X, self._cost_of(cost, X, "defer(X"))[2]
 
     def decide(self, X: Any, *, cost: ArrayLike | None = None) -> Decision:
         """Return prediction, risk and decision together.
@@ -63,7 +63,7 @@ class DeferringMixin:
             With `prediction`, `risk`, `deferred` and `to_frame()`. The risk is NaN where the
             method estimates none.
         """
-        return Decision(*self._respond(X, self._price(cost, X, "decide(X")), X)
+        return Decision(*self._respond(X, self._cost_of(cost, X, "decide(X")), X)
 
     def score(
         self,
@@ -91,13 +91,13 @@ class DeferringMixin:
         float
             Larger is better.
         """
-        price = self._price(cost, X, "score(X, y")
-        prediction, _, deferred = self._respond(X, price)
+        each = self._cost_of(cost, X, "score(X, y")
+        prediction, _, deferred = self._respond(X, each)
         loss = self._loss_of(X, y, prediction)
         weight = check_weight(sample_weight, loss, "X")
-        return -float(np.average(np.where(deferred, price, loss), weights=weight))
+        return -float(np.average(np.where(deferred, each, loss), weights=weight))
 
-    def _price(self, cost: ArrayLike | None, X: Any, call: str) -> Floats:
+    def _cost_of(self, cost: ArrayLike | None, X: Any, call: str) -> Floats:
         cost = self.cost if cost is None else cost
         if cost is None:
             raise ValueError(

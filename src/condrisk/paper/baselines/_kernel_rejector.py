@@ -272,7 +272,7 @@ class KernelRejector(DeferringMixin, MetaEstimatorMixin, RegressorMixin, BaseEst
             The estimated risk.
         """
         self._check_new_rows(X)
-        return self._risk_and_known(X, self._price(cost, X, "predict_risk(X"))[0]
+        return self._risk_and_known(X, self._cost_of(cost, X, "predict_risk(X"))[0]
 
     def loss_values(self, X: Any, y: Any) -> NDArray[np.float64]:
         """Return the realised loss of the predictor's answer at each row, deferred or not.
@@ -310,31 +310,31 @@ class KernelRejector(DeferringMixin, MetaEstimatorMixin, RegressorMixin, BaseEst
 
     # -- inside -----------------------------------------------------------------------------
 
-    def _choose(self, price: Floats) -> Any:
+    def _choose(self, cost: Floats) -> Any:
         """Return the number of the bandwidth for a price, or for each of several."""
-        prices, where = np.unique(price, return_inverse=True)
+        costs, where = np.unique(cost, return_inverse=True)
         risk, loss = self.validation_risk_, self.validation_loss_
-        chosen = [np.argmin(np.where(risk <= c, loss, c).mean(axis=1)) for c in prices]
-        return np.asarray(chosen)[where].reshape(np.shape(price))
+        chosen = [np.argmin(np.where(risk <= c, loss, c).mean(axis=1)) for c in costs]
+        return np.asarray(chosen)[where].reshape(np.shape(cost))
 
     def _deferred_always(self, found: Smoothed) -> NDArray[np.bool_]:
         return ~found.known if self.no_data == "defer" else np.zeros_like(found.known)
 
-    def _risk_and_known(self, X: Any, price: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    def _risk_and_known(self, X: Any, cost: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """Return the risk, and whether it is worth comparing with a price."""
         numbers = self._numbers(X)
         risk, always = np.empty(len(numbers)), np.empty(len(numbers), dtype=bool)
-        for choice, rows in by_choice(self._choose(price), len(numbers)):
+        for choice, rows in by_choice(self._choose(cost), len(numbers)):
             bandwidth = self._bandwidths[[choice]]
             found = smooth(numbers[rows], self.centres_, self.centre_loss_, bandwidth)
             always[rows] = self._deferred_always(found)[0]
             risk[rows] = np.where(always[rows], self.centre_loss_.max(), found.mean()[0])
         return risk, ~always
 
-    def _respond(self, X: Any, price: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    def _respond(self, X: Any, cost: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
         prediction = self.predict(X)
-        risk, known = self._risk_and_known(X, price)
-        return prediction, risk, ~known | (risk > price)
+        risk, known = self._risk_and_known(X, cost)
+        return prediction, risk, ~known | (risk > cost)
 
     def _loss_of(self, X: Any, y: Any, prediction: Floats) -> Floats:
         return self._losses(self._check_y(y, X), prediction)

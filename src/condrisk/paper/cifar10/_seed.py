@@ -17,7 +17,7 @@ from condrisk import Deferral, HybridRisk, PlugInRisk, RegressionRisk
 from condrisk.datasets import CIFAR10
 from condrisk.losses import log_loss
 from condrisk.paper._cached import CachedClassifier
-from condrisk.paper._figures import COSTS, price_figures, risk_figures
+from condrisk.paper._figures import COSTS, deferral_figures, risk_figures
 from condrisk.paper._records import Record
 from condrisk.paper.cifar10._networks import Networks
 
@@ -122,8 +122,10 @@ def evaluate_methods(
             start = time.perf_counter()
             decision = model.decide(parts.test.X, cost=COSTS[0])
             predicting = time.perf_counter() - start
-            prices = {
-                f"{cost:g}": price_figures(loss, model.rule_.defer(decision.risk, cost=cost), cost)
+            by_cost = {
+                f"{cost:g}": deferral_figures(
+                    loss, model.rule_.defer(decision.risk, cost=cost), cost
+                )
                 for cost in COSTS
             }
             yield {
@@ -134,13 +136,13 @@ def evaluate_methods(
                 "n_test": len(parts.test.y),
                 **risk_figures(loss, decision.risk),
                 "share_above": float((decision.risk > loss).mean()),
-                **_learnt(model.risk_),
-                "costs": prices,
+                **_fitted_parameters(model.risk_),
+                "costs": by_cost,
                 "seconds": {"fit": fitting, "predict": predicting},
             }
 
 
-def _learnt(risk: Any) -> Record:
+def _fitted_parameters(risk: Any) -> Record:
     """Return the few numbers that a method has learnt from held-out images."""
     if isinstance(risk, HybridRisk):
         return {"weights": risk.pool_.weights.tolist(), "scale": risk.scale_}

@@ -155,10 +155,10 @@ def separable_experiment(
     plain = fit_lipschitz(rows.x, rows.risk, m).predict(every.x)
     augmented = np.zeros(len(every.x))
     for value in (0, 1):
-        seen, asked = rows.prediction == value, every.prediction == value
-        if seen.any():
-            augmented[asked] = fit_lipschitz(rows.x[seen], rows.risk[seen], m).predict(
-                every.x[asked]
+        fitted, predicted = rows.prediction == value, every.prediction == value
+        if fitted.any():
+            augmented[predicted] = fit_lipschitz(rows.x[fitted], rows.risk[fitted], m).predict(
+                every.x[predicted]
             )
     return SeparableResult(
         n=len(rows.x),

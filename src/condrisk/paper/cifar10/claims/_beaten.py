@@ -59,10 +59,10 @@ def _accuracy_rows(results: Results) -> list[list[str]]:
             continue
         ours = spread(found, number=with_decimals(2), factor=100).text
         paper = f"{100 * found.paper.mean:.2f}"
-        answer = _yes(found.mean > found.paper.mean)
+        beaten_ = _yes(found.mean > found.paper.mean)
         name = f"accuracy %, {method}"
         in_se = in_se_text(found) or "–"
-        rows.append([name, ours, "test images", paper, "training images", in_se, answer])
+        rows.append([name, ours, "test images", paper, "training images", in_se, beaten_])
     return rows
 
 
@@ -77,9 +77,9 @@ def _best_rows(
     found = results.summary(quantity, predictor, ours, cost)
     assert found is not None
     compared = Summary(found.mean, found.se, found.n_folds, best[1])
-    answer = _yes(found.mean < best[1].mean)
+    beaten_ = _yes(found.mean < best[1].mean)
     in_se = in_se_text(compared) or "–"
-    cells = [spread(found).text, ours, f"{best[1].mean:.2f}", best[0], in_se, answer]
+    cells = [spread(found).text, ours, f"{best[1].mean:.2f}", best[0], in_se, beaten_]
     return [[f"{label}, predictor {predictor}", *cells]]
 
 
@@ -163,5 +163,5 @@ def _hybrid_row(results: Results, predictor: str, what: Quantity) -> list[str]:
     return [name, spread(ours).text, other, rival, difference(test, 4), _yes(test.mean <= 0)]
 
 
-def _yes(answer: bool) -> str:
-    return "yes" if answer else "no"
+def _yes(beaten_: bool) -> str:
+    return "yes" if beaten_ else "no"

@@ -45,7 +45,6 @@ __all__ = [
     "compare_all",
     "count_sentence",
     "difference",
-    "judge",
     "markdown_table",
     "mean",
     "number",
@@ -53,10 +52,11 @@ __all__ = [
     "printed_sentence",
     "section",
     "verdict",
+    "verdict_of_tests",
 ]
 
 
-def judge(tests: Sequence[Paired]) -> str:
+def verdict_of_tests(tests: Sequence[Paired]) -> str:
     """Return the verdict on the claim that the first of each two compared is the lower.
 
     Examples
@@ -80,7 +80,7 @@ def judge(tests: Sequence[Paired]) -> str:
 
 def count_sentence(where: str, tests: Sequence[Paired], claim: str = "the claim") -> str:
     """Return the verdict, and what it was counted from."""
-    found = judge(tests)
+    found = verdict_of_tests(tests)
     if found == OPEN:
         return f"{where} {claim} **{found}**."
     lower, higher = sum(t.is_less for t in tests), sum(t.is_more for t in tests)
