@@ -178,7 +178,8 @@ def _risk_line(found: dict[str, dict[str, Comparison]]) -> str:
         f"proportion to the risk, a larger one on {sum(c.ratio > 1 for c in drawn)} and a "
         f"significantly smaller one on {len(with_verdict(drawn, 'better'))}. Likely reasons: risky "
         f"rows are often odd, so that their labels say little about the rows that the error is "
-        f"measured on; a risk regressed from a few dozen losses is itself uncertain; and part of it is noise."
+        f"measured on; a risk regressed from a few dozen losses is itself uncertain; and part of "
+        f"it is noise."
     )
 
 

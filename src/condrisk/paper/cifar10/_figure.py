@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from condrisk._drawing import GREY, PALETTE, import_pyplot, prepare_axes
+from condrisk._drawing import GREY, PALETTE
+from condrisk.paper._panels import label_axes, new_figure
 from condrisk.paper._results import Record
 from condrisk.paper._summary import Summary, mean_and_se
 from condrisk.paper.cifar10._labels import place_labels
@@ -77,11 +78,7 @@ def draw_error_against_deferral(records: Iterable[Record]) -> Figure | None:
     points = {name: found for name, found in points.items() if found}
     if not points:
         return None
-    plt = import_pyplot()
-    size = (max(5.2 * len(points), 6.5), 5.4)
-    figure, axes = plt.subplots(
-        1, len(points), figsize=size, dpi=150, layout="constrained", squeeze=False
-    )
+    figure, axes = new_figure(1, len(points), (max(5.2 * len(points), 6.5), 5.4))
     kinds: dict[str, Any] = {}
     for ax, (predictor, found) in zip(axes.flat, points.items(), strict=True):
         kinds |= _draw_points(ax, found)
@@ -103,14 +100,12 @@ def draw_error_against_deferral(records: Iterable[Record]) -> Figure | None:
     figure.set_layout_engine("none")
     for ax, found in zip(axes.flat, points.values(), strict=True):
         place_labels(ax, {m: p for m, p in found.items() if m not in SCALED}, [*found.values()])
-    plt.close(figure)  # it is the caller's to show or to save: pyplot need not keep it
     return figure
 
 
 def _draw_points(ax: Axes, points: dict[str, Point]) -> dict[str, Any]:
     """Draw the methods, raw and scaled ones joined; return a line of each kind."""
     kinds: dict[str, Any] = {}
-    prepare_axes(ax)
     for method, point in points.items():
         label, style = _kind(method)
         (kinds[label],) = ax.plot(*point, **style)
@@ -158,10 +153,12 @@ def _finish_panel(ax: Axes, title: str) -> None:
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     ax.xaxis.set_minor_formatter(NullFormatter())
     ax.margins(0.12)
-    ax.tick_params(labelsize="small")
-    ax.set_title(title, loc="left", fontsize="medium")
-    ax.set_xlabel("Squared error of the risk against the realised loss", fontsize="small")
-    ax.set_ylabel("Loss of learning to defer / cost, mean over costs", fontsize="small")
+    label_axes(
+        ax,
+        title,
+        "Squared error of the risk against the realised loss",
+        "Loss of learning to defer / cost, mean over costs",
+    )
 
 
 # -- temperature scaling -------------------------------------------------------------------------
@@ -194,28 +191,21 @@ def draw_temperature(records: Iterable[Record]) -> Figure | None:
     changes = {name: found for name, found in changes.items() if found}
     if not changes:
         return None
-    plt = import_pyplot()
     size = (max(4.8 * len(changes), 6.0), 4.0)
-    figure, axes = plt.subplots(
-        1, len(changes), figsize=size, dpi=150, layout="constrained", sharey=True, squeeze=False
-    )
+    figure, axes = new_figure(1, len(changes), size, sharey=True)
     methods = [m for m in PROBABILITIES if any(m in found for found in changes.values())]
     for ax, (predictor, found) in zip(axes.flat, changes.items(), strict=True):
-        prepare_axes(ax)
         ax.axvline(0.0, color=GREY, linewidth=1.2, zorder=1.5)
         for row, method in enumerate(methods):
             for k, change in enumerate(found.get(method, {}).values()):
                 if change is not None:
                     _draw_arrow(ax, change, row + 0.24 * (k - 1), PALETTE[k])
-        ax.set_title(f"predictor {predictor}", loc="left", fontsize="medium")
-        ax.set_xlabel("Change by temperature scaling, %", fontsize="small")
-        ax.tick_params(labelsize="small")
+        label_axes(ax, f"predictor {predictor}", "Change by temperature scaling, %")
         ax.margins(x=0.08)
     first = axes.flat[0]
     first.set_yticks(range(len(methods)), methods)
     first.set_ylim(len(methods) - 0.4, -0.6)
     _temperature_legend(figure)
-    plt.close(figure)
     return figure
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from condrisk._drawing import GREY, PALETTE, import_pyplot, prepare_axes
+from condrisk._drawing import GREY, PALETTE, import_pyplot
+from condrisk.paper._panels import label_axes, new_figure
 from condrisk.paper._results import Record
 from condrisk.paper.rwr._paper import COSTS, MODELS
 from condrisk.paper.rwr._results import Results
@@ -59,12 +60,8 @@ def draw_profile(records: Iterable[Record]) -> Figure | None:
     RiskProfileDisplay.from_predictions(
         rows["y"], rows["prediction"], rows["risk"], name=FIGURE_METHOD, ax=ax
     )
-    ax.set_title(
-        f"{FIGURE_SET}, fold {record['fold'] + 1}: an MLP, and a forest that estimates its "
-        "squared error",
-        loc="left",
-        fontsize="medium",
-    )
+    fold = f"{FIGURE_SET}, fold {record['fold'] + 1}"
+    label_axes(ax, f"{fold}: an MLP, and a forest that estimates its squared error")
     plt.close(figure)  # it is the caller's to show or to save: pyplot need not keep it
     return figure
 
@@ -97,13 +94,10 @@ def draw_calibration_against_deferral(records: Iterable[Record]) -> Figure | Non
     points = {name: found for name, found in points.items() if found}
     if not points:
         return None
-    plt = import_pyplot()
     n_columns = min(4, len(points))
     n_rows = -(-len(points) // n_columns)
     size = (max(2.6 * n_columns, 6.5), max(2.5 * n_rows + 0.9, 4.2))
-    figure, axes = plt.subplots(
-        n_rows, n_columns, figsize=size, dpi=150, layout="constrained", squeeze=False
-    )
+    figure, axes = new_figure(n_rows, n_columns, size)
     for ax in axes.flat[len(points) :]:
         ax.set_axis_off()
     for ax, (name, found) in zip(axes.flat, points.items(), strict=False):
@@ -113,7 +107,6 @@ def draw_calibration_against_deferral(records: Iterable[Record]) -> Figure | Non
     )
     figure.supylabel("Deferral loss / cost, mean over costs", fontsize="medium")
     _draw_legend(figure, columns=5 if n_columns > 2 else 3)
-    plt.close(figure)
     return figure
 
 
@@ -136,7 +129,6 @@ def _points(results: Results, name: str) -> dict[str, dict[str, tuple[float, flo
 
 
 def _draw_set(ax: Axes, name: str, points: dict[str, dict[str, tuple[float, float]]]) -> None:
-    prepare_axes(ax)
     ax.axhline(1.0, color=GREY, linewidth=1.0, linestyle="--", zorder=1.5)
     for predictor, found in points.items():
         color = PALETTE[MODELS.index(predictor)]
@@ -145,8 +137,7 @@ def _draw_set(ax: Axes, name: str, points: dict[str, dict[str, tuple[float, floa
         for calibrator, (error, loss) in found.items():
             style: dict[str, Any] = {"color": color, "marker": _MARKERS[calibrator]}
             ax.plot(error, loss, markersize=5, markeredgecolor="white", **style)
-    ax.set_title(name, loc="left", fontsize="medium")
-    ax.tick_params(labelsize="small")
+    label_axes(ax, name)
     ax.margins(0.08)
 
 
