@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 from condrisk.paper._summary import Summary
@@ -64,20 +63,8 @@ def compared(
         ours,
         Cell(f"{factor * summary.paper.mean:.2f}"),
         Cell(f"{sign}{number(abs(difference))}"),
-        Cell(in_se_text(summary)),
+        Cell(summary.in_se_text(whole_from=100)),
     ]
-
-
-def in_se_text(summary: Summary) -> str:
-    """Return the difference from the paper in standard errors, or nothing if there is none."""
-    value = summary.in_se
-    if value is None:
-        return ""
-    if math.isinf(value):
-        return "+∞" if value > 0 else "-∞"
-    if abs(value) >= 100:
-        return f"{value:+.0f}"
-    return f"{value:+.1f}" if abs(value) >= 0.05 else "0.0"
 
 
 def bias_cell(results: Results, predictor: str, method: str) -> Cell:

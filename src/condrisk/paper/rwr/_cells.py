@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 from condrisk.paper._summary import Summary
@@ -37,7 +36,7 @@ def cells(
     (ours,) = lone_cell(summary, number, best)
     if summary is None or summary.paper is None:
         return [ours, Cell(), Cell()]
-    return [ours, Cell(number(summary.paper.mean)), Cell(_signed(summary.in_se))]
+    return [ours, Cell(number(summary.paper.mean)), Cell(summary.in_se_text())]
 
 
 def lone_cell(
@@ -47,14 +46,6 @@ def lone_cell(
         return [Cell()]
     text = number(summary.mean)
     return [Cell(text, bold=text == best)]
-
-
-def _signed(value: float | None) -> str:
-    if value is None:
-        return ""
-    if math.isinf(value):
-        return "+∞" if value > 0 else "-∞"
-    return f"{value:+.1f}" if abs(value) >= 0.05 else "0.0"
 
 
 def caption(results: Results, text: str, published: bool = True) -> str:

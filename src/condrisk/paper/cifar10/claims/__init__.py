@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from condrisk.paper._page import HALF, MOST, markdown_table
 from condrisk.paper._results import Record
 from condrisk.paper.cifar10._paper import NETWORKS
 from condrisk.paper.cifar10._results import LEVEL, Results
 from condrisk.paper.cifar10.claims._beaten import beaten, recalibration
-from condrisk.paper.cifar10.claims._common import HALF, MOST, REFUTED, markdown_table
+from condrisk.paper.cifar10.claims._common import REFUTED
 from condrisk.paper.cifar10.claims._methods import (
     best_of_all,
     calibration_beats_regression,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from condrisk.paper._page import Part, markdown_table, section, verdict
 from condrisk.paper._summary import PaperValue, Summary
-from condrisk.paper.cifar10._cells import bias_cell, in_se_text, spread
+from condrisk.paper.cifar10._cells import bias_cell, spread
 from condrisk.paper.cifar10._cells import decimals as with_decimals
 from condrisk.paper.cifar10._paper import (
     COSTS,
@@ -13,16 +14,7 @@ from condrisk.paper.cifar10._paper import (
     paper_value,
 )
 from condrisk.paper.cifar10._results import HYBRID, PLUG_INS, TRIVIAL, Results, least, paired
-from condrisk.paper.cifar10.claims._common import (
-    ERRORS,
-    LOSSES,
-    Part,
-    Quantity,
-    difference,
-    markdown_table,
-    section,
-    verdict,
-)
+from condrisk.paper.cifar10.claims._common import ERRORS, LOSSES, Quantity, difference
 
 # A bias below this share of the mean loss is small.
 SMALL_BIAS = 0.03
@@ -61,7 +53,7 @@ def _accuracy_rows(results: Results) -> list[list[str]]:
         paper = f"{100 * found.paper.mean:.2f}"
         beaten_ = _yes(found.mean > found.paper.mean)
         name = f"accuracy %, {method}"
-        in_se = in_se_text(found) or "–"
+        in_se = found.in_se_text(whole_from=100) or "–"
         rows.append([name, ours, "test images", paper, "training images", in_se, beaten_])
     return rows
 
@@ -78,7 +70,7 @@ def _best_rows(
     assert found is not None
     compared = Summary(found.mean, found.se, found.n_folds, best[1])
     beaten_ = _yes(found.mean < best[1].mean)
-    in_se = in_se_text(compared) or "–"
+    in_se = compared.in_se_text(whole_from=100) or "–"
     cells = [spread(found).text, ours, f"{best[1].mean:.2f}", best[0], in_se, beaten_]
     return [[f"{label}, predictor {predictor}", *cells]]
 

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from condrisk.paper._page import (
-    FAILS,
-    HALF,
-    HOLDS,
-    MOST,
-    PARTLY,
-    Part,
-    markdown_table,
-    number,
-    section,
-    verdict,
-)
+from condrisk.paper._page import FAILS, HALF, HOLDS, MOST, PARTLY
 from condrisk.paper._summary import Summary
 from condrisk.paper.cifar10._cells import spread
 from condrisk.paper.cifar10._paper import COSTS, paper_value
@@ -29,32 +18,6 @@ LOSSES: tuple[Quantity, ...] = tuple((f"L2D, c={cost}", "loss", cost) for cost i
 # Table, predictor, the method that should be the lower, the other one, and what of.
 PrintedCell = tuple[str, str, str, str, Quantity]
 
-__all__ = [
-    "ERRORS",
-    "FAILS",
-    "HALF",
-    "HOLDS",
-    "LOSSES",
-    "MOST",
-    "OPEN",
-    "PARTLY",
-    "REFUTED",
-    "Part",
-    "PrintedCell",
-    "Quantity",
-    "compare_all",
-    "count_sentence",
-    "difference",
-    "markdown_table",
-    "mean",
-    "number",
-    "p_text",
-    "printed_sentence",
-    "section",
-    "verdict",
-    "verdict_of_tests",
-]
-
 
 def verdict_of_tests(tests: Sequence[Paired]) -> str:
     """Return the verdict on the claim that the first of each two compared is the lower.
@@ -62,10 +25,10 @@ def verdict_of_tests(tests: Sequence[Paired]) -> str:
     Examples
     --------
     >>> from condrisk.paper.cifar10._results import paired_values
-    >>> from condrisk.paper.cifar10.claims._common import judge
+    >>> from condrisk.paper.cifar10.claims._common import verdict_of_tests
     >>> lower = paired_values({0: 1.0, 1: 1.1, 2: 0.9}, {0: 2.0, 1: 2.1, 2: 2.0})
-    >>> judge([lower]), judge([lower, lower._replace(p=0.8)])
-    ('holds', 'does not hold')
+    >>> [verdict_of_tests(tests) for tests in ([lower], [lower, lower._replace(p=0.8)])]
+    ['holds', 'does not hold']
     """
     if all(test.p is None for test in tests):
         return OPEN

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from condrisk.paper._page import markdown_table, section
 from condrisk.paper.cifar10._paper import ERROR_TABLE, PAPER_NETWORKS, paper_methods
 from condrisk.paper.cifar10._results import (
     FROM_SCRATCH,
@@ -23,9 +24,7 @@ from condrisk.paper.cifar10.claims._common import (
     compare_all,
     count_sentence,
     difference,
-    markdown_table,
     printed_sentence,
-    section,
 )
 
 Names = Sequence[str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from condrisk.paper._page import spearman
+from condrisk.paper._page import markdown_table, section, spearman
 from condrisk.paper._summary import Summary, mean_and_se
 from condrisk.paper.cifar10._paper import COSTS, NETWORKS, PAPER_NETWORKS, PREDICTORS
 from condrisk.paper.cifar10._results import PROBABILITIES, Results, paired, paired_values
@@ -16,10 +16,8 @@ from condrisk.paper.cifar10.claims._common import (
     compare_all,
     count_sentence,
     difference,
-    markdown_table,
     mean,
     printed_sentence,
-    section,
 )
 
 _ALL = (*ERRORS, *LOSSES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from condrisk.paper._page import Part, markdown_table, section, verdict
 from condrisk.paper._summary import Summary, mean_and_se
 from condrisk.paper.cifar10._cells import bias_cell
 from condrisk.paper.cifar10._paper import COSTS, ERROR_TABLE, paper_value
@@ -19,15 +20,11 @@ from condrisk.paper.cifar10.claims._common import (
     ERRORS,
     LOSSES,
     OPEN,
-    Part,
     Quantity,
     count_sentence,
     difference,
-    markdown_table,
     mean,
     p_text,
-    section,
-    verdict,
 )
 
 _PAPERS = "p EffNet"
