@@ -20,27 +20,25 @@ from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, check_cv
 from sklearn.utils import (
     _safe_indexing,
     check_array,
-    check_consistent_length,
-    column_or_1d,
     indexable,
 )
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from condrisk._delegate import is_frozen
-from condrisk._validation import check_cost
 from condrisk.losses import Loss, get_loss
 from condrisk.paper.baselines._deferring import (
     DeferringMixin,
     Floats,
     Rows,
     by_choice,
+    check_candidates,
     check_groups,
+    check_targets,
     split_rows,
 )
 from condrisk.paper.baselines._kernel import Smoothed, smooth
 
-FLOATS = [np.float64, np.float32]
 _LEAST_BANDWIDTH = 1e-150  # whose square is a number yet
 
 
@@ -189,7 +187,9 @@ class KernelRejector(DeferringMixin, MetaEstimatorMixin, RegressorMixin, BaseEst
         self._bandwidths = _check_bandwidths(self.bandwidths)
         (X,) = indexable(X)
         validate_data(self, X, skip_check_array=True)
-        numbers, y = self._numbers(X), self._check_y(y, X)
+        if y is None:
+            raise ValueError("KernelRejector requires y to be passed, but the target y is None.")
+        numbers, y = self._numbers(X), check_targets(X, y)
         self.loss_ = get_loss(self.loss, task="regression")
         groups = check_groups(groups, X)
         held_out = self._fit_predictor(X, y, groups)
@@ -305,8 +305,7 @@ class KernelRejector(DeferringMixin, MetaEstimatorMixin, RegressorMixin, BaseEst
             The first bandwidth with the least deferral loss on the validation rows.
         """
         check_is_fitted(self, "loss_")
-        chosen = self._bandwidths[self._choose(check_cost(cost, np.zeros(np.size(cost)), "cost"))]
-        return chosen if np.ndim(cost) else float(chosen)
+        return self._chosen_for(self._bandwidths, cost)
 
     # -- inside -----------------------------------------------------------------------------
 
@@ -337,7 +336,7 @@ class KernelRejector(DeferringMixin, MetaEstimatorMixin, RegressorMixin, BaseEst
         return prediction, risk, ~known | (risk > cost)
 
     def _loss_of(self, X: Any, y: Any, prediction: Floats) -> Floats:
-        return self._losses(self._check_y(y, X), prediction)
+        return self._losses(check_targets(X, y), prediction)
 
     def _losses(self, y: Floats, prediction: Floats) -> Floats:
         loss = self.loss_(y, prediction)
@@ -348,13 +347,6 @@ class KernelRejector(DeferringMixin, MetaEstimatorMixin, RegressorMixin, BaseEst
             )
         return loss
 
-    def _check_y(self, y: Any, X: Any) -> Floats:
-        if y is None:
-            raise ValueError("KernelRejector requires y to be passed, but the target y is None.")
-        y = check_array(column_or_1d(y, warn=True), ensure_2d=False, input_name="y", dtype=FLOATS)
-        check_consistent_length(X, y)
-        return y
-
     def _check_new_rows(self, X: Any) -> None:
         check_is_fitted(self, "loss_")
         self._numbers(X)
@@ -363,17 +355,9 @@ class KernelRejector(DeferringMixin, MetaEstimatorMixin, RegressorMixin, BaseEst
     def _numbers(self, X: Any) -> Floats:
         return check_array(X, dtype=np.float64, input_name="X", estimator=self)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True  # score is minus a loss, not an R²
-        return tags
-
 
 def _check_bandwidths(bandwidths: ArrayLike) -> Floats:
-    array = np.asarray(bandwidths)
-    if array.ndim != 1 or not array.size or array.dtype.kind not in "biuf":
-        raise ValueError(f"bandwidths must be a non-empty list of numbers, got {bandwidths!r}.")
-    array = array.astype(np.float64)
+    array = check_candidates(bandwidths, "bandwidths")
     if not ((array >= _LEAST_BANDWIDTH) & (array < np.inf)).all():
         raise ValueError(
             f"bandwidths must be positive, finite numbers (at least {_LEAST_BANDWIDTH}), "

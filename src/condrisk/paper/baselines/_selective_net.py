@@ -9,17 +9,18 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
-from sklearn.utils import check_array, check_random_state, column_or_1d
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from condrisk._validation import check_cost
 from condrisk.paper.baselines._deferring import (
     DeferringMixin,
     Floats,
     Rows,
     by_choice,
+    check_candidates,
     check_groups,
+    check_targets,
     split_rows,
 )
 from condrisk.paper.baselines._forward import Weights, predictions_and_selection
@@ -253,8 +254,7 @@ class SelectiveNet(DeferringMixin, RegressorMixin, BaseEstimator):
             The first budget whose candidate has the least deferral loss on the held-out rows.
         """
         check_is_fitted(self)
-        chosen = self._budgets[self._choose(check_cost(cost, np.zeros(np.size(cost)), "cost"))]
-        return chosen if np.ndim(cost) else float(chosen)
+        return self._chosen_for(self._budgets, cost)
 
     # -- inside -----------------------------------------------------------------------------
 
@@ -280,22 +280,11 @@ class SelectiveNet(DeferringMixin, RegressorMixin, BaseEstimator):
         return prediction, np.full(len(prediction), np.nan), selection <= 0.5
 
     def _loss_of(self, X: Any, y: Any, prediction: Floats) -> Floats:
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
-        y = check_array(y, ensure_2d=False, input_name="y", dtype=np.float64)
-        return (prediction - y) ** 2
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True  # score is minus a loss, not an R²
-        return tags
+        return (prediction - check_targets(X, y)) ** 2
 
 
 def _check_budgets(budgets: ArrayLike) -> Floats:
-    array = np.asarray(budgets)
-    if array.ndim != 1 or not array.size or array.dtype.kind not in "biuf":
-        raise ValueError(f"budgets must be a non-empty list of numbers, got {budgets!r}.")
-    array = array.astype(np.float64)
+    array = check_candidates(budgets, "budgets")
     if not ((array >= 0) & (array <= 1)).all():
         raise ValueError(f"budgets must be shares of rows, each from 0 to 1, got {budgets!r}.")
     return array
