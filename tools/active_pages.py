@@ -6,9 +6,8 @@ from pathlib import Path
 
 from condrisk.paper import read_records
 from condrisk.paper._records import Record
-from condrisk.paper._report import write_figures
 from condrisk.paper.active._page import active_page
-from condrisk.paper.active._report import FIGURES
+from condrisk.paper.active._report import REPORT
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "active"
 
@@ -26,4 +25,4 @@ def pages() -> dict[str, str]:
 
 def draw(folder: Path) -> None:
     """Draw the figures that the page refers to."""
-    write_figures(FIGURES, load(), folder)
+    REPORT.draw(load(), folder)

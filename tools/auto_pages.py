@@ -13,7 +13,7 @@ from condrisk.paper._page import markdown_table
 from condrisk.paper._summary import holm, worse_p
 from condrisk.paper.rwr._data import VARIANTS
 from condrisk.paper.rwr._paper import BENCHMARKS, COSTS, PAIRS, SETS, source_value
-from condrisk.paper.rwr._study import DEFAULT, Study
+from condrisk.paper.rwr._results import DEFAULT, Results
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 LEVEL = 0.05
@@ -25,7 +25,7 @@ OURS = "AutoRisk"
 def pages() -> dict[str, str]:
     """Return the text of the page by its name."""
     runs = {
-        name: Study(read_records(RESULTS / "rwr" / name / "records.jsonl"))
+        name: Results(read_records(RESULTS / "rwr" / name / "records.jsonl"))
         for name in ("paper-sklearn", "embedded-fast")
     }
     further = json.loads((RESULTS / "further_sets.json").read_text(encoding="utf-8"))
@@ -105,12 +105,12 @@ class AgainstPaper(NamedTuple):
         ]
 
 
-def against_paper(study: Study) -> AgainstPaper:
+def against_paper(results: Results) -> AgainstPaper:
     """Return how the default does beside the paper's methods."""
     cells: dict[str, list[tuple[float, float]]] = {}
     for name in SETS:
         for cost in COSTS:
-            loss = study.mean("loss", name, DEFAULT, cost)
+            loss = results.mean("loss", name, DEFAULT, cost)
             assert loss is not None
             cells.setdefault(name, []).append((loss, best_printed(name, cost)))
     return AgainstPaper(cells)
@@ -118,7 +118,9 @@ def against_paper(study: Study) -> AgainstPaper:
 
 def summary() -> str:
     """Return two sentences for the README."""
-    found = against_paper(Study(read_records(RESULTS / "rwr" / "paper-sklearn" / "records.jsonl")))
+    found = against_paper(
+        Results(read_records(RESULTS / "rwr" / "paper-sklearn" / "records.jsonl"))
+    )
     settings = len(SETS) * len(COSTS)
     return (
         f"Told nothing at all, it has on the paper's folds at most the deferral loss of the best "
@@ -130,9 +132,9 @@ def summary() -> str:
     )
 
 
-def paper_text(study: Study) -> str:
+def paper_text(results: Results) -> str:
     """Return our losses beside the best that the paper prints."""
-    found = against_paper(study)
+    found = against_paper(results)
     rows = [
         [name, *(f"{o:.2f} / {b:.2f}" for o, b in cells), f"{found.ratio_of(name):.2f}"]
         for name, cells in found.cells.items()
@@ -150,14 +152,14 @@ def paper_text(study: Study) -> str:
     return "\n\n".join(["## The paper's folds", text, markdown_table(header, rows)])
 
 
-def pairs_text(study: Study, where: str) -> str:
+def pairs_text(results: Results, where: str) -> str:
     """Return in how many cells we are significantly worse than the sixteen pairs, or better."""
     cells, worse, better = [], [], []
-    for name in study.sets:
+    for name in results.sets:
         for cost in COSTS:
-            ours = study.values("loss", name, DEFAULT, cost)
+            ours = results.values("loss", name, DEFAULT, cost)
             for pair in PAIRS:
-                theirs = study.values("loss", name, pair, cost)
+                theirs = results.values("loss", name, pair, cost)
                 gaps = [ours[fold] - theirs[fold] for fold in sorted(ours.keys() & theirs.keys())]
                 cells.append(f"{name} at {cost} against {pair}")
                 worse.append(worse_p(gaps, test_share=TEST_SHARE))
@@ -173,18 +175,18 @@ def pairs_text(study: Study, where: str) -> str:
     return text + (f" Worse: {'; '.join(found)}." if found else "")
 
 
-def variants_text(runs: dict[str, Study]) -> str:
+def variants_text(runs: dict[str, Results]) -> str:
     """Return the two sets whose flaw is mended, beside the best of the pairs there."""
     rows = []
-    for run, study in runs.items():
+    for run, results in runs.items():
         for name in VARIANTS:
             row = [name, "the paper's" if run.startswith("paper") else "embedded"]
             for cost in COSTS:
-                loss = study.mean("loss", name, DEFAULT, cost)
-                others = [study.mean("loss", name, pair, cost) for pair in PAIRS]
+                loss = results.mean("loss", name, DEFAULT, cost)
+                others = [results.mean("loss", name, pair, cost) for pair in PAIRS]
                 best = min(other for other in others if other is not None)
                 row.append(f"{loss:.2f} / {best:.2f}")
-            loss = study.mean("predictor_loss", name, DEFAULT)
+            loss = results.mean("predictor_loss", name, DEFAULT)
             rows.append([*row, f"{loss:.2f}"])
     header = ["deferral loss, ours / best pair", "rows", *(f"c = {c}" for c in COSTS), "never"]
     text = (

@@ -11,8 +11,7 @@ import numpy as np
 from condrisk.paper import read_records
 from condrisk.paper._page import markdown_table
 from condrisk.paper._render import to_markdown
-from condrisk.paper._report import write_figures
-from condrisk.paper.cifar10._report import FIGURES
+from condrisk.paper.cifar10._report import REPORT
 from condrisk.paper.cifar10._tables import all_tables
 from condrisk.paper.cifar10.claims import claims_page
 
@@ -187,4 +186,4 @@ def machine_text(records: list[Any]) -> str:
 
 def draw(folder: Path) -> None:
     """Draw the figures of the overview."""
-    write_figures(FIGURES, load(), folder)
+    REPORT.draw(load(), folder)

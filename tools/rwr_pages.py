@@ -10,8 +10,8 @@ from typing import Any
 from condrisk.paper import read_records
 from condrisk.paper._page import markdown_table
 from condrisk.paper._render import to_markdown
-from condrisk.paper.rwr._figure import draw_calibration_against_deferral, draw_profile
-from condrisk.paper.rwr._study import agreement, compare
+from condrisk.paper.rwr._report import REPORTS
+from condrisk.paper.rwr._results import agreement, compare
 from condrisk.paper.rwr._tables import all_tables
 from condrisk.paper.rwr.claims import claims_page
 
@@ -207,13 +207,4 @@ def speed_text() -> str:
 
 def draw(folder: Path) -> None:
     """Draw the two figures of the overview."""
-    from condrisk._drawing import save_figure
-
-    records = read_records(RESULTS / "paper-sklearn" / "records.jsonl")
-    for name, drawer in (
-        ("profile", draw_profile),
-        ("calibration-against-deferral", draw_calibration_against_deferral),
-    ):
-        figure = drawer(records)
-        if figure is not None:
-            save_figure(figure, folder / f"{name}.png")
+    REPORTS["paper"].draw(read_records(RESULTS / "paper-sklearn" / "records.jsonl"), folder)

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from condrisk.paper import read_records
 from condrisk.paper._records import Record
-from condrisk.paper._report import write_figures
-from condrisk.paper.theory.simulations._report import FIGURES, PAGES
+from condrisk.paper.theory.simulations._report import REPORT
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "theory"
 
@@ -20,9 +19,9 @@ def load() -> list[Record]:
 def pages() -> dict[str, str]:
     """Return the text of every page by its name."""
     records = load()
-    return {name: page(records) for name, page in PAGES.items()}
+    return {name: page(records) for name, page in REPORT.pages.items()}
 
 
 def draw(folder: Path) -> None:
     """Draw the figures of the pages."""
-    write_figures(FIGURES, load(), folder)
+    REPORT.draw(load(), folder)

@@ -89,7 +89,7 @@ def regressor() -> str:
 def rwr() -> str:
     """Return how well the study of regression with rejection agrees with the paper."""
     from condrisk.paper import read_records
-    from condrisk.paper.rwr._study import agreement
+    from condrisk.paper.rwr._results import agreement
 
     records = read_records(RESULTS / "rwr" / "paper-sklearn" / "records.jsonl")
     rows = [[what, f"{n['agree']} of {n['cells']}"] for what, n in agreement(records).items()]
@@ -112,20 +112,20 @@ def cifar10() -> str:
     """Return the deferral losses of the recalibrated risk on CIFAR-10, beside the paper's best."""
     from condrisk.paper import read_records
     from condrisk.paper.cifar10._paper import COSTS
-    from condrisk.paper.cifar10._study import HYBRID, PLUG_INS, Study, least
+    from condrisk.paper.cifar10._results import HYBRID, PLUG_INS, Results, least
     from condrisk.paper.cifar10.claims._beaten import paper_best
 
-    study = Study(read_records(RESULTS / "cifar10" / "records.jsonl"))
+    results = Results(read_records(RESULTS / "cifar10" / "records.jsonl"))
     device = json.loads((RESULTS / "cifar10" / "speed.json").read_text())["device"]
     rows = []
-    for predictor in study.predictors:
+    for predictor in results.predictors:
         for cost in COSTS:
-            plug_in = least(study, predictor, PLUG_INS, "loss", cost)
+            plug_in = least(results, predictor, PLUG_INS, "loss", cost)
             best = paper_best("table6", "loss", predictor, cost)
             assert plug_in is not None
             assert best is not None
             values = [
-                study.mean("loss", predictor, method, cost)
+                results.mean("loss", predictor, method, cost)
                 for method in ("always", "never", plug_in, HYBRID, "oracle")
             ]
             cells = [f"{value:.3f}" for value in values if value is not None]
@@ -133,7 +133,7 @@ def cifar10() -> str:
     head = ["predictor", "price", "paper's best", "always ask", "never ask", "best plug-in"]
     return "\n".join(
         [
-            f"Loss of learning to defer on CIFAR-10, means over {len(study.seeds)} seeds on one "
+            f"Loss of learning to defer on CIFAR-10, means over {len(results.seeds)} seeds on one "
             f"{device} (the best plug-in",
             "is chosen after the fact; our predictors are better than the paper's, which is part "
             "of the difference to it):",

@@ -8,8 +8,8 @@ from tools import active_pages
 from condrisk.datasets import UCI_NAMES
 from condrisk.paper import read_records
 from condrisk.paper.active import ActiveConfig
+from condrisk.paper.active._results import across_sets, compare
 from condrisk.paper.active._settings import MAIN_METHOD, METHODS, SETS
-from condrisk.paper.active._study import across_sets, compare
 
 ROOT = Path(__file__).parents[2]
 

@@ -12,8 +12,8 @@ import pytest
 
 from condrisk.paper.active import ActiveConfig, _run, run_active
 from condrisk.paper.active import _curve as curve_module
-from condrisk.paper.active._choices import CHOICES
 from condrisk.paper.active._settings import METHODS, SETS
+from condrisk.paper.active._strategies import STRATEGIES
 from condrisk.paper.active._worlds import World, make_world
 
 QUICK = ActiveConfig(quick=True)
@@ -44,7 +44,7 @@ def test_every_seed_has_a_curve_of_every_method(finished):
         assert len(record["errors"]) == 3
         assert np.isfinite(record["errors"]).all()
         assert ("share_of_noise" in record) == (record["set"] == "trap")
-    assert set(CHOICES) == set(METHODS)
+    assert set(STRATEGIES) == set(METHODS)
 
 
 def test_all_begin_with_the_same_labels(finished):
@@ -108,7 +108,7 @@ def test_number_of_processes_and_order_do_not_matter(finished, tmp_path):
 
 
 def test_a_second_run_does_nothing(finished, monkeypatch):
-    monkeypatch.setattr(_run, "_do", pytest.fail)
+    monkeypatch.setattr(_run.ActiveStudy, "do", pytest.fail)
     folder, records = finished
     before = (folder / "records.jsonl").stat().st_mtime_ns
     assert run_active(folder, config=QUICK, sets=CHOSEN) == records

@@ -9,9 +9,8 @@ from condrisk.paper._summary import holm
 from condrisk.paper.active._figures import draw_areas, draw_curves
 from condrisk.paper.active._page import active_page
 from condrisk.paper.active._protocol_page import EXAMPLE
-from condrisk.paper.active._report import write_report
-from condrisk.paper.active._settings import METHODS, SETS
-from condrisk.paper.active._study import (
+from condrisk.paper.active._report import REPORT
+from condrisk.paper.active._results import (
     across_sets,
     area,
     bands,
@@ -20,6 +19,7 @@ from condrisk.paper.active._study import (
     labels_needed,
     left_at_the_end,
 )
+from condrisk.paper.active._settings import METHODS, SETS
 from condrisk.paper.active._tables import all_tables
 
 N_SEEDS = 10
@@ -152,11 +152,13 @@ def test_tables_and_figures():
 def test_report_is_written_once(tmp_path):
     pytest.importorskip("matplotlib")
     records = made_up(["energy", "trap"])
-    written = write_report(records, tmp_path)
-    assert [path.name for path in written] == ["README.md", "curves.png", "areas.png"]
-    assert (tmp_path / "tables" / "areas.tex").exists()
+    written = REPORT.write(records, tmp_path)
+    here = [path.name for path in written if path.parent == tmp_path]
+    assert here == ["README.md", "curves.png", "areas.png"]
+    assert tmp_path / "tables" / "areas.tex" in written
+    assert all(path.stat().st_size > 100 for path in written)
     before = written[1].stat().st_mtime_ns
-    assert write_report(records, tmp_path) == written
+    assert REPORT.write(records, tmp_path) == written
     assert written[1].stat().st_mtime_ns == before
 
 

@@ -22,19 +22,12 @@ from cifar10_claims_page import (
 from fake_cifar10_records import METHODS, each, fake_records
 from scipy import stats
 
+from condrisk.paper._page import FAILS, HOLDS, PARTLY
 from condrisk.paper.cifar10._paper import COSTS
-from condrisk.paper.cifar10._study import Study, paired_values
+from condrisk.paper.cifar10._results import Results, paired_values
 from condrisk.paper.cifar10.claims import claims_page
 from condrisk.paper.cifar10.claims._beaten import paper_best
-from condrisk.paper.cifar10.claims._common import (
-    FAILS,
-    HOLDS,
-    OPEN,
-    PARTLY,
-    REFUTED,
-    difference,
-    judge,
-)
+from condrisk.paper.cifar10.claims._common import OPEN, REFUTED, difference, verdict_of_tests
 from condrisk.paper.cifar10.claims._probabilities import correlations
 
 # -- the parts ------------------------------------------------------------------------------------
@@ -45,13 +38,13 @@ def test_judge():
     higher = lower._replace(mean=-lower.mean)
     neither = lower._replace(p=0.3)
     alone = paired_values({0: 1.0}, {0: 2.0})
-    assert judge([lower] * 9 + [higher]) == HOLDS
-    assert judge([lower] * 8 + [higher] * 2) == PARTLY
-    assert judge([lower, neither]) == FAILS
-    assert judge([neither]) == FAILS
-    assert judge([higher] * 9 + [lower]) == REFUTED
-    assert judge([higher] * 8 + [neither] * 2) == FAILS
-    assert judge([alone]) == OPEN
+    assert verdict_of_tests([lower] * 9 + [higher]) == HOLDS
+    assert verdict_of_tests([lower] * 8 + [higher] * 2) == PARTLY
+    assert verdict_of_tests([lower, neither]) == FAILS
+    assert verdict_of_tests([neither]) == FAILS
+    assert verdict_of_tests([higher] * 9 + [lower]) == REFUTED
+    assert verdict_of_tests([higher] * 8 + [neither] * 2) == FAILS
+    assert verdict_of_tests([alone]) == OPEN
 
 
 def test_difference_as_a_word():
@@ -77,7 +70,7 @@ def test_the_papers_best(predictor, losses):
 
 def test_correlations_are_scipys(seed):
     records = fake_records(seed, noise=0.3)
-    found = correlations(Study(records), "CNN", list(METHODS), "risk_l2", "1")
+    found = correlations(Results(records), "CNN", list(METHODS), "risk_l2", "1")
     assert list(found) == [0, 1, 2, 3, 4]
     for fold, value in found.items():
         chosen = [each(records, set="CNN", fold=fold, method=m)[0] for m in METHODS]

@@ -16,13 +16,9 @@ from cifar10_claims_page import (
 from fake_cifar10_records import METHODS, each, fake_records
 from scipy import stats
 
-from condrisk.paper.cifar10._study import Study
-from condrisk.paper.cifar10.claims._common import (
-    FAILS,
-    HOLDS,
-    PARTLY,
-    REFUTED,
-)
+from condrisk.paper._page import FAILS, HOLDS, PARTLY
+from condrisk.paper.cifar10._results import Results
+from condrisk.paper.cifar10.claims._common import REFUTED
 from condrisk.paper.cifar10.claims._temperature import effect, growth
 
 
@@ -32,7 +28,7 @@ def test_growth(seed):
         np.array([r["risk_l1"] for r in each(records, set="CNN", method=m)])
         for m in ("p EffNet", "p EffNet, scaled")
     )
-    found = growth(Study(records), "CNN", "p EffNet", "risk_l1")
+    found = growth(Results(records), "CNN", "p EffNet", "risk_l1")
     assert (found.mean, found.se) == pytest.approx(((scaled / raw).mean(), stats.sem(scaled / raw)))
 
 
@@ -50,7 +46,7 @@ def test_what_scaling_makes_worse(l1, l2, kind):
     for record in each(records, method="p EffNet, scaled"):
         (raw,) = each(records, set=record["set"], method="p EffNet", fold=record["fold"])
         record |= {"risk_l1": raw["risk_l1"] + l1, "risk_l2": raw["risk_l2"] + l2}
-    assert effect(Study(records), "CNN", "p EffNet").kind == kind
+    assert effect(Results(records), "CNN", "p EffNet").kind == kind
     words = sections(records)[TEMPERATURE].splitlines()
     (line,) = [w for w in words if w.startswith("Scaling raises") and w is not words[-1]][:1]
     about = "the absolute error rises and the squared error does not"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from condrisk.paper import read_records
-from condrisk.paper.cifar10._study import HYBRID, KNOWN_METHODS, PLUG_INS, Study, least
+from condrisk.paper.cifar10._results import HYBRID, KNOWN_METHODS, PLUG_INS, Results, least
 
 RESULTS = Path(__file__).parents[2] / "results" / "cifar10"
 PREDICTORS = ("CNN", "ResNet")
@@ -16,16 +16,16 @@ PROBE = {"CNN": (0.135, 0.274, 0.435, 0.603), "ResNet": (0.099, 0.196, 0.300, 0.
 
 
 @pytest.fixture(scope="module")
-def study():
-    return Study(read_records(RESULTS / "records.jsonl"))
+def results():
+    return Results(read_records(RESULTS / "records.jsonl"))
 
 
-def test_run_is_complete(study):
-    assert study.seeds == tuple(range(3, 13))
+def test_run_is_complete(results):
+    assert results.seeds == tuple(range(3, 13))
     for predictor in PREDICTORS:
-        assert study.methods(predictor) == KNOWN_METHODS
+        assert results.methods(predictor) == KNOWN_METHODS
         for method in KNOWN_METHODS:
-            assert len(study.values("risk_l2", predictor, method)) == 10
+            assert len(results.values("risk_l2", predictor, method)) == 10
 
 
 @pytest.mark.parametrize(
@@ -37,29 +37,29 @@ def test_run_is_complete(study):
         ("probability ResNet-9", 0.92),
     ],
 )
-def test_accuracy(study, network, accuracy):
-    assert study.mean("accuracy", "networks", network) >= accuracy
+def test_accuracy(results, network, accuracy):
+    assert results.mean("accuracy", "networks", network) >= accuracy
 
 
 @pytest.mark.parametrize(("predictor", "limit"), [("CNN", 0.13), ("ResNet", 0.17)])
-def test_least_absolute_error(study, predictor, limit):
-    best = least(study, predictor, KNOWN_METHODS, "risk_l1")
-    assert study.mean("risk_l1", predictor, best) <= limit
+def test_least_absolute_error(results, predictor, limit):
+    best = least(results, predictor, KNOWN_METHODS, "risk_l1")
+    assert results.mean("risk_l1", predictor, best) <= limit
 
 
 @pytest.mark.parametrize("predictor", PREDICTORS)
-def test_hybrid_is_at_most_the_best_plug_in(study, predictor):
+def test_hybrid_is_at_most_the_best_plug_in(results, predictor):
     for quantity, cost in (("risk_l2", None), *(("loss", cost) for cost in COSTS)):
-        best = least(study, predictor, PLUG_INS, quantity, cost)
-        hybrid = study.mean(quantity, predictor, HYBRID, cost)
-        assert hybrid <= study.mean(quantity, predictor, best, cost)
-    assert abs(study.relative_bias(predictor, HYBRID).mean) < 0.03
+        best = least(results, predictor, PLUG_INS, quantity, cost)
+        hybrid = results.mean(quantity, predictor, HYBRID, cost)
+        assert hybrid <= results.mean(quantity, predictor, best, cost)
+    assert abs(results.relative_bias(predictor, HYBRID).mean) < 0.03
 
 
 @pytest.mark.parametrize("predictor", PREDICTORS)
-def test_deferral_loss_is_below_the_probe(study, predictor):
+def test_deferral_loss_is_below_the_probe(results, predictor):
     for cost, limit in zip(COSTS, PROBE[predictor], strict=True):
-        assert study.mean("loss", predictor, HYBRID, cost) <= limit
+        assert results.mean("loss", predictor, HYBRID, cost) <= limit
 
 
 def test_speed():

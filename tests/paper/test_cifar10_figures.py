@@ -8,8 +8,8 @@ from matplotlib.text import Text
 
 from condrisk.paper.cifar10._figure import draw_error_against_deferral, draw_temperature
 from condrisk.paper.cifar10._paper import COSTS, PREDICTORS
-from condrisk.paper.cifar10._report import write_report
-from condrisk.paper.cifar10._study import PROBABILITIES, SCALED
+from condrisk.paper.cifar10._report import REPORT
+from condrisk.paper.cifar10._results import PROBABILITIES, SCALED
 
 
 @pytest.fixture(autouse=True)
@@ -119,29 +119,29 @@ def test_one_predictor_and_few_methods():
 
 def test_report_writes_every_file_once(tmp_path):
     records = fake_records(predictors=["CNN"], methods=["p CNN", "p CNN, scaled"], seeds=[0, 1])
-    written = write_report(records, tmp_path / "new" / "report")
+    written = REPORT.write(records, tmp_path / "new" / "report")
     tables = ["table1", "table6", "networks", "temperature"]
     expected = {f"{name}{suffix}" for name in tables for suffix in (".md", ".tex", ".png")}
     expected |= {"claims.md", "error-against-deferral.png", "temperature-scaling.png"}
     assert {path.name for path in written} == expected
     assert all(path.stat().st_size > 0 for path in written)
     before = {path: path.stat().st_mtime_ns for path in written}
-    assert write_report(records, tmp_path / "new" / "report") == written
+    assert REPORT.write(records, tmp_path / "new" / "report") == written
     assert {path: path.stat().st_mtime_ns for path in written} == before
 
 
 def test_other_records_make_another_report(tmp_path):
     records = fake_records(predictors=["CNN"], methods=["p CNN"], seeds=[0, 1])
-    write_report(records, tmp_path)
+    REPORT.write(records, tmp_path)
     old = (tmp_path / "table1.md").read_text(encoding="utf-8")
     records[-1]["risk_l1"] += 1.0
-    write_report(records, tmp_path)
+    REPORT.write(records, tmp_path)
     assert (tmp_path / "table1.md").read_text(encoding="utf-8") != old
 
 
 def test_a_file_that_is_gone_is_written_again(tmp_path):
     records = fake_records(predictors=["CNN"], methods=["p CNN"], seeds=[0])
-    write_report(records, tmp_path)
+    REPORT.write(records, tmp_path)
     (tmp_path / "claims.md").unlink()
-    write_report(records, tmp_path)
+    REPORT.write(records, tmp_path)
     assert (tmp_path / "claims.md").exists()

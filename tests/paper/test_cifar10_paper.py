@@ -10,7 +10,7 @@ from condrisk.paper.cifar10._paper import (
     paper_methods,
     paper_value,
 )
-from condrisk.paper.cifar10._study import KNOWN_METHODS
+from condrisk.paper.cifar10._results import KNOWN_METHODS
 
 
 def test_table_1():

@@ -7,14 +7,10 @@ torch = pytest.importorskip("torch")
 
 from condrisk.datasets import CIFAR10  # noqa: E402
 from condrisk.paper import read_records  # noqa: E402
+from condrisk.paper._cached import CachedClassifier  # noqa: E402
 from condrisk.paper.cifar10._networks import CLASSIFIERS, REGRESSORS, Networks  # noqa: E402
 from condrisk.paper.cifar10._run import Cifar10Config, run_cifar10  # noqa: E402
-from condrisk.paper.cifar10._seed import (  # noqa: E402
-    PREDICTORS,
-    PROBABILITIES,
-    Parts,
-    Remembered,
-)
+from condrisk.paper.cifar10._seed import PREDICTORS, PROBABILITIES, Parts  # noqa: E402
 
 QUICK = Cifar10Config(quick=True)
 METHODS = [
@@ -43,7 +39,12 @@ def finished(data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("cifar10")
     told = []
     records = run_cifar10(
-        folder, seeds=[3], config=QUICK, device="cpu", data=data, tell=told.append
+        folder,
+        seeds=[3],
+        config=QUICK,
+        device="cpu",
+        data=data,
+        progress=lambda *arguments: told.append(arguments),
     )
     return folder, records, told
 
@@ -59,7 +60,8 @@ def test_a_record_for_every_network_and_method(finished):
         assert [r["method"] for r in records if r["set"] == predictor] == METHODS
     assert {r["fold"] for r in records} == {3}
     assert read_records(folder / "records.jsonl") == records
-    assert told[0] == "seed 3: training CNN (predictor)"
+    assert told[0] == (None, None, "seed 3: training CNN (predictor)")
+    assert told[-1] == (1, 1, "seed 3")
 
 
 def test_figures_of_a_record(finished):
@@ -118,7 +120,7 @@ def test_a_network_is_asked_once_about_the_same_images():
             Network.asked += 1
             return np.zeros((len(X), 3))
 
-    net = Remembered(Network())
+    net = CachedClassifier(Network())
     first, second = np.zeros((4, 2)), np.ones((4, 2))
     for _ in range(3):
         assert net.predict_proba(first).shape == (4, 2)

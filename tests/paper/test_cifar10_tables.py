@@ -8,9 +8,10 @@ from fake_cifar10_records import METHODS, each, fake_records
 from rich.console import Console
 from scipy import stats
 
-from condrisk.paper._render import to_latex, to_markdown, to_terminal
+from condrisk.paper._cli._terminal import to_terminal
+from condrisk.paper._render import to_latex, to_markdown
 from condrisk.paper.cifar10._paper import COSTS, PREDICTORS
-from condrisk.paper.cifar10._study import KNOWN_METHODS, REFERENCES, Study
+from condrisk.paper.cifar10._results import KNOWN_METHODS, REFERENCES, Results
 from condrisk.paper.cifar10._tables import (
     all_tables,
     hybrid,
@@ -69,7 +70,7 @@ def test_every_table_can_be_shown():
 def test_errors_beside_the_papers(seed, build, predictor, method, l1, l2):
     records = fake_records(seed, noise=0.05)
     chosen = each(records, set=predictor, method=method)
-    table = build(Study(records))
+    table = build(Results(records))
     for label, quantity, paper in (("L1", "risk_l1", l1), ("L2", "risk_l2", l2)):
         values = np.array([record[quantity] for record in chosen])
         get = [cell(table, "calibration-based", method, f"{label} {w}").text for w in WORDS]
@@ -88,12 +89,12 @@ def test_bias_is_in_per_cent_of_the_mean_loss():
     records = fake_records(noise=0.0)
     for record in each(records, set="CNN", method="Hybrid"):
         record["risk_bias"] = -0.0213 * record["predictor_loss"]
-    found = cell(table1(Study(records)), "recalibrated risk", "Hybrid", "bias % ours")
+    found = cell(table1(Results(records)), "recalibrated risk", "Hybrid", "bias % ours")
     assert found.text == "-2.1 ± 0.0"
 
 
 def test_rows_that_the_paper_has_not():
-    table = table1(Study(fake_records()))
+    table = table1(Results(fake_records()))
     labels = [group.label for group in table.groups]
     assert labels[2:] == ["recalibrated risk", "to compare with"]
     assert [row[0].text for row in table.rows] == list(KNOWN_METHODS)
@@ -104,7 +105,7 @@ def test_rows_that_the_paper_has_not():
 
 
 def test_the_least_is_bold_among_methods():
-    table = table1(Study(fake_records(noise=0.0)))
+    table = table1(Results(fake_records(noise=0.0)))
     bold = {head.text: [r[0].text for r in table.rows if r[k].bold] for k, head in heads(table)}
     assert bold["L1\nours"] == ["p EffNet"]
     assert bold["L2\nours"] == ["Hybrid"]
@@ -112,7 +113,7 @@ def test_the_least_is_bold_among_methods():
     for record in each(records, method="Hybrid"):  # as good as the oracle
         for price in record["costs"].values():
             price["loss"] = price["oracle"]
-    both = table6(Study(records))
+    both = table6(Results(records))
     for group in both.groups:
         for row in group.rows:
             if row[0].text in REFERENCES:
@@ -125,7 +126,7 @@ def heads(table):
 
 def test_table_6_has_both_predictors_and_the_references():
     records = fake_records()
-    table = table6(Study(records))
+    table = table6(Results(records))
     assert [group.label for group in table.groups] == [f"predictor {p}" for p in PREDICTORS]
     for predictor in PREDICTORS:
         group = f"predictor {predictor}"
@@ -142,7 +143,7 @@ def test_table_6_has_both_predictors_and_the_references():
 
 def test_networks(seed):
     records = fake_records(seed)
-    table = networks(Study(records))
+    table = networks(Results(records))
     values = [r["accuracy"] for r in each(records, method="probability EffNet")]
     group = "networks for class probabilities"
     assert cell(table, group, "EffNet", "accuracy % ours").text == shown(values, 2, 100)
@@ -161,7 +162,7 @@ def test_temperature_marks_the_lower_of_two_if_the_seeds_agree():
         record["risk_l1"] = raw["risk_l1"] + 0.1 + 0.01 * record["fold"]
         record["risk_l2"] = raw["risk_l2"] - 0.1 - 0.01 * record["fold"]
         record["aurc"] = raw["aurc"] + 0.1 * (-1) ** record["fold"]
-    table = temperature(Study(records))
+    table = temperature(Results(records))
     group = "predictor CNN"
     bold = {
         label: [cell(table, group, "p CNN", f"{label} {way}").bold for way in ("raw", "scaled")]
@@ -173,7 +174,7 @@ def test_temperature_marks_the_lower_of_two_if_the_seeds_agree():
 
 def test_hybrid_minus_every_other_row(seed):
     records = fake_records(seed, noise=0.05)
-    table = hybrid(Study(records))
+    table = hybrid(Results(records))
     others = [m for m in KNOWN_METHODS if m != "Hybrid"]
     for predictor in PREDICTORS:
         group = f"predictor {predictor}"
@@ -216,12 +217,12 @@ def test_incomplete_records():
 def test_a_new_method_has_a_row():
     records = fake_records(seeds=[0, 1])
     records += [{**r, "method": "new"} for r in each(records, set="CNN", method="Hybrid")]
-    assert "new" in rows_of(table1(Study(records)), "other methods")
-    assert "new" in rows_of(table6(Study(records)), "predictor CNN")
-    assert "new" in rows_of(hybrid(Study(records)), "predictor CNN")
+    assert "new" in rows_of(table1(Results(records)), "other methods")
+    assert "new" in rows_of(table6(Results(records)), "predictor CNN")
+    assert "new" in rows_of(hybrid(Results(records)), "predictor CNN")
 
 
 def test_no_figure_is_lost_between_records_and_markdown():
-    text = to_markdown(table1(Study(fake_records(noise=0.0))))
+    text = to_markdown(table1(Results(fake_records(noise=0.0))))
     for method, (l1, *_) in METHODS.items():
         assert re.search(rf"^\| {method} \| \**{l1:.3f}", text, flags=re.MULTILINE)

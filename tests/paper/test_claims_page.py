@@ -9,7 +9,7 @@ from scipy import stats
 
 from condrisk.paper._page import FAILS, HOLDS, PARTLY, Part, grade, spearman, verdict
 from condrisk.paper.rwr._paper import COSTS, MODELS, SETS
-from condrisk.paper.rwr._study import Study
+from condrisk.paper.rwr._results import Results
 from condrisk.paper.rwr.claims import claims_page
 from condrisk.paper.rwr.claims._benchmarks import CLAIMED, tally
 from condrisk.paper.rwr.claims._calibration import profile_figures
@@ -91,16 +91,16 @@ def test_tally_against_hand_counting():
         losses = ours if record["method"] == "MLP+RF" else other
         for cost, values in losses.items():
             record["costs"][cost]["loss"] = values[record["fold"]]
-    found = tally(Study(records), "MLP+RF", "SelNet", ["energy"])
+    found = tally(Results(records), "MLP+RF", "SelNet", ["energy"])
     # 0.301 is worse than 0.300 in every fold, and yet matches it at two decimals.
     assert found == (3, 2, 1, 1)
     assert found.settings == 4
-    assert tally(Study(records), "SelNet", "MLP+RF", ["energy"]) == (2, 1, 1, 2)
+    assert tally(Results(records), "SelNet", "MLP+RF", ["energy"]) == (2, 1, 1, 2)
 
 
 def test_one_fold_decides_nothing():
     records = fake_records(sets=["energy"], methods=["MLP+RF", "SelNet"], n_folds=1)
-    found = tally(Study(records), "MLP+RF", "SelNet", ["energy"])
+    found = tally(Results(records), "MLP+RF", "SelNet", ["energy"])
     assert (found.better, found.between, found.worse) == (0, 4, 0)
 
 

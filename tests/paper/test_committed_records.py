@@ -1,15 +1,17 @@
 """The records of the full runs that are part of the repository."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from tools import auto_pages
 
 from condrisk.paper import read_records
+from condrisk.paper.rwr import RwRConfig, run_rwr
 from condrisk.paper.rwr._data import SETS
 from condrisk.paper.rwr._methods import make_methods, pair_names
-from condrisk.paper.rwr._study import Study, agreement, compare
+from condrisk.paper.rwr._results import Results, agreement, compare
 
 RESULTS = Path(__file__).parents[2] / "results" / "rwr"
 
@@ -52,14 +54,16 @@ def test_networks_trained_at_once_change_nothing_beyond_noise(runs):
 
 def test_the_default_against_the_paper(runs):
     """What docs/auto says of it, no better and no worse."""
-    study = Study(runs["paper-sklearn"])
-    found = auto_pages.against_paper(study)
+    results = Results(runs["paper-sklearn"])
+    found = auto_pages.against_paper(results)
     assert found.count(strictly=False) >= 29
     assert found.count(strictly=True) >= 20
     assert found.ratio() <= 0.75
     assert found.ratio(without="parkinsons") <= 0.851
-    assert "significantly worse in **0**" in auto_pages.pairs_text(study, "")
-    assert "significantly worse in **0**" in auto_pages.pairs_text(Study(runs["embedded-fast"]), "")
+    assert "significantly worse in **0**" in auto_pages.pairs_text(results, "")
+    assert "significantly worse in **0**" in auto_pages.pairs_text(
+        Results(runs["embedded-fast"]), ""
+    )
 
 
 def test_the_default_on_sets_that_played_no_part():
@@ -76,3 +80,24 @@ def test_the_default_on_sets_that_played_no_part():
     assert len(good) == 36
     assert sum(good) >= 0.8 * len(good)
     assert "never asking (its own predictor) in **0**" in auto_pages.further_text(records)
+
+
+@pytest.mark.parametrize("run", ["paper-sklearn", "paper-fast", "embedded-fast"])
+def test_nothing_is_left_to_do(run, tmp_path, monkeypatch):
+    """The committed records are those of the methods as they are now."""
+    shutil.copy(RESULTS / run / "records.jsonl", tmp_path)
+    monkeypatch.setattr("condrisk.paper.rwr._run.load_set", pytest.fail)
+    folds, mlp = run.split("-")
+    methods = pair_names() if run == "paper-fast" else None
+    seen = []
+    records = run_rwr(
+        tmp_path,
+        config=RwRConfig(folds=folds, mlp=mlp),
+        methods=methods,
+        progress=lambda done, total, what: seen.append(what),
+    )
+    assert not seen
+    assert len(records) == 100 * len(methods or make_methods(mlp="fast"))
+    assert (tmp_path / "records.jsonl").read_bytes() == (
+        RESULTS / run / "records.jsonl"
+    ).read_bytes()

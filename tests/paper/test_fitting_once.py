@@ -10,9 +10,11 @@ from sklearn.preprocessing import StandardScaler
 
 from condrisk import Deferral, RegressionRisk
 from condrisk.datasets import make_heteroscedastic
+from condrisk.paper._cached import CachedRegressor
 from condrisk.paper.rwr import LockstepMLPRegressor, PaperSplit
-from condrisk.paper.rwr._fitting import Remembered, Rows, fit_methods
-from condrisk.paper.rwr._methods import make_pair, pair_names
+from condrisk.paper.rwr._data import load_set
+from condrisk.paper.rwr._fitting import Rows, fit_methods
+from condrisk.paper.rwr._methods import make_methods, make_pair, pair_names
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -70,6 +72,43 @@ def test_together_as_alone(rows):
         np.testing.assert_allclose(
             fitted[name].predict_risk(rows.X), alone.predict_risk(rows.X), rtol=1e-6, atol=1e-9
         )
+
+
+def short(name):
+    """Return a method of the study, its networks trained for a few epochs only."""
+    method = make_methods(mlp="fast")[name]
+    params = method.get_params()
+    brief = {"max_iter": 8, "epochs": 2, "n_estimators": 10}
+    return method.set_params(
+        **{key: n for key in params for end, n in brief.items() if key.split("__")[-1] == end}
+    )
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("name", [*pair_names(), "NN+kNNRej", "NN+kernel"])
+def test_every_method_of_the_study_is_that_of_its_own_fit(name, grouped):
+    """The shared path gives what `RegressionRisk`'s own split gives, method by method."""
+    if name.startswith("NN"):
+        pytest.importorskip("torch")
+    data = load_set("forest", folds="embedded")
+    train, test = data.folds[0]
+    groups = np.arange(len(train)) // 5 if grouped else None
+    rows = Rows(data.X[train], data.y[train], groups)
+    methods = {other: short(other) for other in {name, "MLP+MLP", "LR+MLP2", "LR+LR", "RF+RF"}}
+    together = {fit.name: fit.model for fit in fit_methods(methods, rows)}[name]
+    given = {} if groups is None else {"groups": groups}
+    alone = clone(methods[name]).fit(rows.X, rows.y, **given)
+    X = data.X[test]
+    if hasattr(alone, "decide"):
+        expected, found = (model.decide(X, cost=0.5) for model in (alone, together))
+        np.testing.assert_array_equal(found.risk, expected.risk)
+        np.testing.assert_array_equal(found.deferred, expected.deferred)
+        return
+    np.testing.assert_array_equal(together.predict(X), alone.predict(X))
+    risk = alone.predict_risk(X)
+    # Networks in lockstep are those trained alone; another BLAS may round a sum differently.
+    atol = 1e-6 * np.abs(risk).max() if "+MLP" in name else 0
+    np.testing.assert_allclose(together.predict_risk(X), risk, rtol=0, atol=atol)
 
 
 def test_equal_predictors_are_fitted_and_asked_once(rows):
@@ -137,7 +176,7 @@ def test_the_split_is_the_papers(rows):
 
 def test_answers_are_kept_for_the_very_rows_only(rows):
     first, second = rows.X[:50], rows.X[50:100]
-    kept = Remembered(LinearRegression().fit(rows.X, rows.y))
+    kept = CachedRegressor(LinearRegression().fit(rows.X, rows.y))
     for X in (first, second, first):
         np.testing.assert_array_equal(kept.predict(X), kept.estimator.predict(X))
     assert kept.predict(second) is kept.predict(second)

@@ -9,7 +9,7 @@ from fake_records import ALL_METHODS, fake_records
 
 from condrisk.paper._summary import PaperValue, Summary, mean_and_se, paired_difference
 from condrisk.paper.rwr._paper import COSTS, PAIRS, SETS
-from condrisk.paper.rwr._study import Study, agreement, compare
+from condrisk.paper.rwr._results import Results, agreement, compare
 
 PAPER = PaperValue(0.50, None, 0.005)
 
@@ -17,7 +17,7 @@ PAPER = PaperValue(0.50, None, 0.005)
 def test_summary_is_the_mean_over_folds_with_its_standard_error(seed):
     records = fake_records(seed, sets=["energy"], methods=["MLP+RF"], n_folds=7)
     values = [record["costs"]["0.5"]["loss"] for record in records]
-    summary = Study(records).summary("loss", "energy", "MLP+RF", 0.5)
+    summary = Results(records).summary("loss", "energy", "MLP+RF", 0.5)
     assert summary.mean == pytest.approx(statistics.fmean(values))
     assert summary.se == pytest.approx(statistics.stdev(values) / math.sqrt(7))
     assert summary.n_folds == 7
@@ -29,7 +29,7 @@ def test_rmse_is_the_root_in_each_fold():
     records = fake_records(sets=["energy"], methods=["MLP+RF"], n_folds=3)
     for record, error in zip(records, [1.0, 4.0, 16.0], strict=True):
         record["risk_l2"] = error
-    assert Study(records).mean("risk_rmse", "energy", "MLP+RF") == pytest.approx(7 / 3)
+    assert Results(records).mean("risk_rmse", "energy", "MLP+RF") == pytest.approx(7 / 3)
 
 
 @pytest.mark.parametrize(
@@ -82,30 +82,30 @@ def test_r2_is_pooled_over_folds(seed):
     ]
     residual = ((risk - loss) ** 2).sum()
     total = ((loss - loss.mean(axis=1, keepdims=True)) ** 2).sum()
-    assert Study(records).r2("wine", "RF+RF") == pytest.approx(1 - residual / total)
-    assert Study(records).r2("wine", "RF+LR") is None
+    assert Results(records).r2("wine", "RF+RF") == pytest.approx(1 - residual / total)
+    assert Results(records).r2("wine", "RF+LR") is None
     for record in records:
         record["loss_variance"] = 0.0
-    assert Study(records).r2("wine", "RF+RF") is None
+    assert Results(records).r2("wine", "RF+RF") is None
 
 
 def test_a_predictor_is_found_by_the_pair_with_most_folds():
     records = fake_records(sets=["energy"], methods=["MLP+LR"], n_folds=2)
     more = fake_records(1, sets=["energy"], methods=["MLP+RF"], n_folds=4)
-    study = Study(records + more)
+    results = Results(records + more)
     expected = statistics.fmean(record["predictor_loss"] for record in more)
-    assert study.mean("predictor_loss", "energy", "MLP") == pytest.approx(expected)
-    assert study.summary("predictor_loss", "energy", "LR") is None
+    assert results.mean("predictor_loss", "energy", "MLP") == pytest.approx(expected)
+    assert results.summary("predictor_loss", "energy", "LR") is None
 
 
 def test_missing_values_are_left_out():
     records = fake_records(sets=["energy"], methods=["MLP+RF"], n_folds=3)
     records[0]["risk_l1"] = None
     del records[1]["costs"]["2"]
-    study = Study(records)
-    assert study.values("risk_l1", "energy", "MLP+RF").keys() == {1, 2}
-    assert study.values("loss", "energy", "MLP+RF", 2).keys() == {0, 2}
-    assert study.summary("risk_l1", "energy", "SelNet") is None
+    results = Results(records)
+    assert results.values("risk_l1", "energy", "MLP+RF").keys() == {1, 2}
+    assert results.values("loss", "energy", "MLP+RF", 2).keys() == {0, 2}
+    assert results.summary("risk_l1", "energy", "SelNet") is None
 
 
 def test_known_sets_and_methods_come_in_the_order_of_the_paper():
@@ -114,23 +114,23 @@ def test_known_sets_and_methods_come_in_the_order_of_the_paper():
         methods=["mine", "SelNet", "NN+kernel", "RF+RF", "LR+LR"],
         n_folds=1,
     )
-    study = Study(records)
-    assert study.sets == ("concrete", "parkinsons", "wine-quality")
-    assert study.paper_sets == ("concrete", "parkinsons")
-    assert study.methods == ("LR+LR", "RF+RF", "SelNet", "NN+kernel", "mine")
-    assert study.new_methods == ("mine",)
+    results = Results(records)
+    assert results.sets == ("concrete", "parkinsons", "wine-quality")
+    assert results.paper_sets == ("concrete", "parkinsons")
+    assert results.methods == ("LR+LR", "RF+RF", "SelNet", "NN+kernel", "mine")
+    assert results.new_methods == ("mine",)
 
 
 def test_a_record_given_twice_is_an_error():
     records = fake_records(sets=["energy"], methods=["MLP+RF"], n_folds=1)
     with pytest.raises(ValueError, match=r"set 'energy', fold 0, method 'MLP\+RF' twice"):
-        Study(records * 2)
+        Results(records * 2)
 
 
 def test_a_loss_needs_its_cost():
-    study = Study(fake_records(sets=["energy"], methods=["MLP+RF"], n_folds=1))
+    results = Results(fake_records(sets=["energy"], methods=["MLP+RF"], n_folds=1))
     with pytest.raises(ValueError, match="cost must be given"):
-        study.summary("loss", "energy", "MLP+RF")
+        results.summary("loss", "energy", "MLP+RF")
 
 
 # -- agreement ------------------------------------------------------------------------------------
@@ -266,5 +266,5 @@ def test_paired_differences_leave_out_what_folds_share(seed):
 
 
 def test_all_methods_of_the_generator_are_known():
-    assert Study(fake_records(n_folds=1)).methods == ALL_METHODS
-    assert Study(fake_records(n_folds=1)).sets == SETS
+    assert Results(fake_records(n_folds=1)).methods == ALL_METHODS
+    assert Results(fake_records(n_folds=1)).sets == SETS

@@ -8,13 +8,13 @@ import pytest
 from fake_records import ALL_METHODS, fake_records
 from rich.console import Console
 
+from condrisk.paper._cli._terminal import to_terminal
 from condrisk.paper._render import (
     draw_table,
     escape_latex,
     to_latex,
     to_markdown,
     to_png,
-    to_terminal,
 )
 from condrisk.paper._table import Cell, Group, Table
 from condrisk.paper.rwr._tables import all_tables

@@ -20,7 +20,7 @@ from condrisk import RegressionRisk
 from condrisk.datasets import load_uci
 from condrisk.paper.rwr import RwRConfig, register_method, run_rwr, unregister_method
 from condrisk.paper.rwr._data import SETS, load_set
-from condrisk.paper.rwr._methods import describe, make_methods, make_pair, pair_names
+from condrisk.paper.rwr._methods import make_methods, make_pair
 
 FAST = ["LR+LR", "LR+RF"]
 
@@ -236,16 +236,6 @@ def test_a_method_that_fails_is_named(tmp_path, registered):
 
 
 # -- parts ----------------------------------------------------------------------------------------
-
-
-def test_descriptions_tell_models_apart_and_not_objects():
-    texts = [describe(make_pair(name, mlp=mlp)) for name in pair_names() for mlp in ("fast",)]
-    assert len(set(texts)) == 16
-    assert describe(make_pair("MLP+RF", mlp="fast")) == describe(make_pair("MLP+RF", mlp="fast"))
-    assert describe(make_pair("MLP+RF", mlp="fast")) != describe(make_pair("MLP+RF", mlp="sklearn"))
-    assert describe(RegressionRisk("precomputed", loss=lambda y, p: y)) == describe(
-        RegressionRisk("precomputed", loss=lambda y, p: y)
-    )
 
 
 def test_patients_are_on_one_side():

@@ -7,8 +7,8 @@ import pytest
 from condrisk.paper import read_records
 from condrisk.paper.theory import COUNTEREXAMPLES
 from condrisk.paper.theory.simulations import TheoryConfig
+from condrisk.paper.theory.simulations._results import BOUNDS, excess_slope, select
 from condrisk.paper.theory.simulations._run import PARTS
-from condrisk.paper.theory.simulations._study import BOUNDS, excess_slope, select
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,10 +7,10 @@ import pytest
 
 from condrisk.paper.theory.simulations import TheoryConfig, run_theory
 from condrisk.paper.theory.simulations._page import EXAMPLE, practitioner_page
-from condrisk.paper.theory.simulations._report import FIGURES, write_report
+from condrisk.paper.theory.simulations._report import REPORT
+from condrisk.paper.theory.simulations._results import bound_slope, excess_slope, log_slope
 from condrisk.paper.theory.simulations._run import PARTS
 from condrisk.paper.theory.simulations._simulations_page import simulations_page
-from condrisk.paper.theory.simulations._study import bound_slope, excess_slope, log_slope
 from condrisk.paper.theory.simulations._tables import all_tables
 
 NAMES = [
@@ -55,7 +55,7 @@ def test_any_part_will_do(records, part):
         assert all_tables(chosen)
         assert practitioner_page(chosen).startswith("# ")
         assert simulations_page(chosen).startswith("# ")
-        assert any(draw(chosen) is not None for draw in FIGURES.values()) or part == "false"
+        assert any(draw(chosen) is not None for draw in REPORT.figures.values()) or part == "false"
 
 
 def test_figures_in_tables_are_those_of_the_records(records):
@@ -99,9 +99,9 @@ def test_rates_of_the_study(records):
 
 
 def test_pages_link_to_what_is_there(records, tmp_path):
-    written = write_report(records, tmp_path)
-    names = {path.name for path in written}
-    assert names == {"README.md", "simulations.md", *(f"{name}.png" for name in FIGURES)}
+    written = REPORT.write(records, tmp_path)
+    names = {path.name for path in written if path.parent == tmp_path}
+    assert names == {"README.md", "simulations.md", *(f"{name}.png" for name in REPORT.figures)}
     for page in ("README.md", "simulations.md"):
         text = (tmp_path / page).read_text()
         links = re.findall(r"\]\(([^)]+)\)", text)
@@ -112,7 +112,7 @@ def test_pages_link_to_what_is_there(records, tmp_path):
         for suffix in (".md", ".tex", ".png"):
             assert (tmp_path / "tables" / f"{table}{suffix}").stat().st_size > 100
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    assert write_report(records, tmp_path) == written
+    assert REPORT.write(records, tmp_path) == written
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
@@ -132,12 +132,12 @@ def test_the_example_of_the_page_runs(capsys):
     assert 0 <= low < high < 0.25
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", REPORT.figures)
 def test_figures_explain_themselves(records, name):
-    figure = FIGURES[name](records)
+    figure = REPORT.figures[name](records)
     for ax in figure.axes:
         assert ax.get_title(loc="left")
         assert ax.get_xlabel() or ax.get_xticklabels()[0].get_text()
     legends = [*figure.legends, *(ax.get_legend() for ax in figure.axes if ax.get_legend())]
     assert legends
-    assert FIGURES[name]([]) is None
+    assert REPORT.figures[name]([]) is None

@@ -57,7 +57,7 @@ def test_number_of_processes_and_order_do_not_matter(finished, tmp_path):
 
 
 def test_a_second_run_simulates_nothing(finished, monkeypatch):
-    monkeypatch.setattr(_run, "_do", pytest.fail)
+    monkeypatch.setattr(_run.TheoryStudy, "do", pytest.fail)
     folder, records = finished
     before = (folder / "records.jsonl").stat().st_mtime_ns
     assert run_theory(folder, config=QUICK, parts=CHOSEN) == records

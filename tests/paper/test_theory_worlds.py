@@ -141,7 +141,7 @@ def test_violations_are_counted_and_tested():
         "x",
         10,
         excess,
-        lambda delta: Bound(
+        lambda n, delta: Bound(
             value=bound[delta], terms={}, assumptions=(), statement="", trivial=0.9
         ),
     )

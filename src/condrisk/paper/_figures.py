@@ -30,7 +30,7 @@ def risk_figures(loss: NDArray[np.float64], risk: NDArray[np.float64]) -> dict[s
     return figures
 
 
-def price_figures(
+def deferral_figures(
     loss: NDArray[np.float64], deferred: NDArray[np.bool_], cost: float
 ) -> dict[str, float]:
     """Return deferral loss and rate at a price, and what an oracle would have had."""

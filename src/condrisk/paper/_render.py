@@ -1,4 +1,4 @@
-"""A table on the terminal, as Markdown, as LaTeX and as a picture."""
+"""A table as Markdown, as LaTeX and as a picture."""
 
 from __future__ import annotations
 
@@ -7,10 +7,6 @@ import re
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-
-from rich import box
-from rich.table import Table as RichTable
-from rich.text import Text
 
 from condrisk._drawing import import_pyplot, save_figure
 from condrisk.paper._table import Cell, Group, Table
@@ -36,37 +32,6 @@ _SIGNED_NUMBER = re.compile(r"[+-](\d+(\.\d+)?|∞)")
 
 # Sizes of the picture, in points.
 _FONT, _LINE, _GAP, _MARGIN = 8.0, 12.0, 6.0, 14.0
-
-
-def to_terminal(table: Table) -> RichTable:
-    """Return the table for a console of rich. Its words are words, whatever brackets they have.
-
-    Examples
-    --------
-    >>> from condrisk.paper._render import to_terminal
-    >>> from condrisk.paper._table import Cell, Group, Table
-    >>> table = Table("t", "Title", "", (Cell("a"),), (Group("g", ((Cell("1"),),)),))
-    >>> to_terminal(table).row_count
-    2
-    """
-    shown = RichTable(
-        title=Text(table.title, style="bold"),
-        caption=Text(table.caption, style="dim"),
-        title_justify="left",
-        caption_justify="left",
-        box=box.SIMPLE_HEAD,
-        padding=0,  # the lines of the box, which are blank, are gap enough
-        show_edge=False,
-    )
-    for cell in table.header:
-        shown.add_column(Text(cell.text), justify=cell.align, no_wrap=True)
-    for group in table.groups:
-        blanks = [""] * (len(table.header) - 1)
-        shown.add_row(Text(group.label, style="bold italic"), *blanks)
-        for row in group.rows:
-            shown.add_row(*(Text(cell.text, style=_style(cell)) for cell in row))
-        shown.add_section()
-    return shown
 
 
 def to_markdown(table: Table) -> str:
@@ -156,11 +121,6 @@ def escape_latex(text: str) -> str:
 
 
 # -- parts of lines ------------------------------------------------------------------------------
-
-
-def _style(cell: Cell) -> str:
-    style = "bold" if cell.bold else ""
-    return style if cell.background is None else f"{style} black on #{cell.background}"
 
 
 def _markdown_row(cells: Sequence[str]) -> str:

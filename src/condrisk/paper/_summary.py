@@ -77,6 +77,17 @@ class Summary:
             return 0.0
         return math.copysign(excess / self.se if self.se else math.inf, self.difference)
 
+    def in_se_text(self, *, whole_from: float = math.inf) -> str:
+        """Return `in_se` as tables show it, without decimals from some size on."""
+        value = self.in_se
+        if value is None:
+            return ""
+        if math.isinf(value):
+            return "+∞" if value > 0 else "-∞"
+        if abs(value) < 0.05:
+            return "0.0"
+        return f"{value:+.0f}" if abs(value) >= whole_from else f"{value:+.1f}"
+
 
 def mean_and_se(values: Sequence[float]) -> tuple[float, float | None]:
     """Return the mean and its standard error, which is exactly 0 if all values agree.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -53,3 +54,13 @@ class Table:
     def rows(self) -> tuple[Row, ...]:
         """All rows, without the labels of their groups."""
         return tuple(row for group in self.groups for row in group.rows)
+
+
+def row(first: str, *others: str) -> Row:
+    """Return a row, or a header: words on the left, figures on the right."""
+    return (Cell(first, align="left"), *(Cell(text) for text in others))
+
+
+def filled(groups: Iterable[Group]) -> tuple[Group, ...]:
+    """Return the groups that have rows."""
+    return tuple(group for group in groups if group.rows)

@@ -10,7 +10,7 @@ from condrisk.datasets import make_heteroscedastic
 from condrisk.deferral import Decision
 from condrisk.paper.baselines import SelectiveNet
 from condrisk.paper.baselines import _selective_net as module
-from condrisk.paper.baselines._forward import answers_and_selection
+from condrisk.paper.baselines._forward import predictions_and_selection
 
 pytest.importorskip("torch")
 
@@ -61,7 +61,7 @@ def test_the_budget_is_the_best_candidates_on_the_rows_held_out(world, trainings
     for cost in (0.0, 0.1, 0.5, 1.0, 3.0, 100.0):
         losses = []
         for net in range(len(BUDGETS)):
-            prediction, selection = answers_and_selection(candidates, X, net)
+            prediction, selection = predictions_and_selection(candidates, X, net)
             losses.append(np.where(selection > 0.5, (prediction - y) ** 2, cost).mean())
         assert losses[BUDGETS.index(model.budget_for(cost))] == pytest.approx(min(losses))
 
@@ -71,7 +71,7 @@ def test_the_final_net_of_the_budget_answers(world, trainings):
     final = trainings[1][2]
     for cost in (0.05, 1.0, 100.0):
         net = BUDGETS.index(model.budget_for(cost))
-        prediction, selection = answers_and_selection(final, world.X, net)
+        prediction, selection = predictions_and_selection(final, world.X, net)
         assert_array_equal(model.predict(world.X, cost=cost), prediction)
         assert_array_equal(model.selection(world.X, cost=cost), selection)
         assert_array_equal(model.defer(world.X, cost=cost), selection <= 0.5)
@@ -115,7 +115,7 @@ def test_decision_and_score(world, model):
 
 
 def test_without_a_price_the_smallest_budget_predicts(world, model):
-    prediction, _ = answers_and_selection(model.weights_, world.X, BUDGETS.index(0.1))
+    prediction, _ = predictions_and_selection(model.weights_, world.X, BUDGETS.index(0.1))
     assert_array_equal(model.predict(world.X), prediction)
 
 
@@ -130,7 +130,7 @@ def test_the_mean_selection_follows_the_budget(seed):
         batch_size=128,
         random_state=seed,
     ).fit(world.X, world.y)
-    means = [answers_and_selection(model.weights_, world.X, net)[1].mean() for net in range(3)]
+    means = [predictions_and_selection(model.weights_, world.X, net)[1].mean() for net in range(3)]
     assert (np.array(means) > np.array([0.9, 0.5, 0.1]) - 0.05).all()
     assert means[0] > means[1] + 0.1
     assert means[1] > means[2] + 0.1

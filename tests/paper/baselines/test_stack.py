@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from condrisk.paper.baselines._forward import answers, answers_and_selection
+from condrisk.paper.baselines._forward import predictions, predictions_and_selection
 from condrisk.paper.baselines._heads import RegressionHead, SelectiveHead
 from condrisk.paper.baselines._stack import Stack, Training, batch_slices, import_torch, train
 
@@ -152,9 +152,9 @@ def test_training_is_that_of_torch(name, seed):
         with torch.no_grad():
             expected = reference.eval()(torch.tensor(X))
         if name == "regression":
-            assert_allclose(answers(weights, X, net), expected, rtol=1e-6, atol=1e-8)
+            assert_allclose(predictions(weights, X, net), expected, rtol=1e-6, atol=1e-8)
         else:
-            answer, selection = answers_and_selection(weights, X, net)
+            answer, selection = predictions_and_selection(weights, X, net)
             assert_allclose(answer, expected[0], rtol=1e-6, atol=1e-8)
             assert_allclose(selection, expected[2], rtol=1e-6, atol=1e-8)
 
@@ -188,7 +188,7 @@ def test_single_precision_is_near_double_precision(seed):
         stack = Stack(N_FEATURES, UNITS, selective_head(), [1, 2, 3], dtype=dtype)
         stack.run(X, y, TRAINING._replace(max_epochs=3), np.random.RandomState(seed))
         weights = stack.weights() | {"centre": np.zeros(N_FEATURES)}
-        found.append(np.array([answers_and_selection(weights, X, net) for net in range(3)]))
+        found.append(np.array([predictions_and_selection(weights, X, net) for net in range(3)]))
     assert_allclose(*found, rtol=0.01, atol=1e-3)
 
 
@@ -200,7 +200,9 @@ def test_a_shift_of_the_features_changes_nothing(seed):
         train(X + shift, y, RegressionHead(), rng=np.random.RandomState(seed), **options)
         for shift in (0.0, 2.0**26)
     )
-    assert_allclose(answers(there, X + 2.0**26, 0), answers(here, X, 0), rtol=1e-3, atol=1e-3)
+    assert_allclose(
+        predictions(there, X + 2.0**26, 0), predictions(here, X, 0), rtol=1e-3, atol=1e-3
+    )
 
 
 @pytest.mark.parametrize(

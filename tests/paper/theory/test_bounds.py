@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from bound_cases import ALL, PLANNING, PRINTED, ROWS, VALID, arguments, found
+from bound_cases import ALL, PLANNING, PRINTED, ROWS, arguments, found
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -29,7 +29,7 @@ from condrisk.paper.theory._bounds_plug_in import (
     plug_in_matched_bound,
     separable_bound,
 )
-from condrisk.paper.theory._complexity_types import Complexity, LowerBound
+from condrisk.paper.theory._complexity import Complexity
 
 C, M, K, FLOOR = 0.03, 2.0, 3, 0.1
 S = math.sqrt(math.log(10) / 400)  # n = 200, δ = 0.1
@@ -143,22 +143,14 @@ def test_vacuous_just_where_nothing_is_said():
 
 
 @pytest.mark.parametrize("function", [f for f, k in ALL.items() if "complexity" in k])
-class TestComplexity:
-    def test_lower_bound_is_refused_with_the_reason(self, function):
-        lower = LowerBound(value=0.01, name="greedy trees")
-        with pytest.raises(TypeError, match=r"complexity .*LowerBound \(greedy trees\).*smaller"):
-            function(**{**ALL[function], "complexity": lower})
-
-    def test_estimate_counts_three_standard_errors(self, function):
-        kwargs = ALL[function]
-        estimate = Complexity(value=C, kind="estimate", standard_error=0.002)
-        bound = function(**{**kwargs, "complexity": estimate})
-        assert bound.value == pytest.approx(function(**{**kwargs, "complexity": C + 0.006}).value)
-        assert any("Monte Carlo" in text for text in bound.assumptions)
-        exact = function(**{**kwargs, "complexity": Complexity(value=C, kind="exact")})
-        assert not any("Monte Carlo" in text for text in exact.assumptions)
-        if function in VALID:
-            assert set(bound.terms) == {*exact.terms, "monte_carlo"}
+def test_a_bare_number_is_taken_for_an_upper_bound_and_that_is_said(function):
+    kwargs = ALL[function]
+    exact = function(**{**kwargs, "complexity": Complexity(value=C, kind="exact")})
+    number = function(**{**kwargs, "complexity": C})
+    assert number.value == exact.value
+    assert set(number.assumptions) - set(exact.assumptions) == {
+        "The complexity given is at least the expected one."
+    }
 
 
 EVERYTHING = {**ALL, **PLANNING}
@@ -166,10 +158,6 @@ EVERYTHING = {**ALL, **PLANNING}
 
 @pytest.mark.parametrize(("function", "name"), arguments(EVERYTHING))
 class TestBadInput:
-    def test_lower_bound(self, function, name):
-        with pytest.raises(TypeError, match=f"^{name} must"):
-            function(**{**EVERYTHING[function], name: LowerBound(value=0.1)})
-
     @pytest.mark.parametrize("value", [None, "0.1", True, [0.1]])
     def test_not_a_number(self, function, name, value):
         with pytest.raises(TypeError, match=f"^{name} must"):

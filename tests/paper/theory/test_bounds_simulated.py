@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 import pytest
+from enumeration import by_enumeration
 from scipy.stats import binomtest
 
 from condrisk.paper.theory import as_printed
@@ -22,8 +23,8 @@ from condrisk.paper.theory._bounds_plug_in import (
     plug_in_matched_bound,
     separable_bound,
 )
-from condrisk.paper.theory._complexity import constant_complexity, finite_complexity
-from condrisk.paper.theory._complexity_types import Complexity, average_complexity, sum_complexities
+from condrisk.paper.theory._complexity import Complexity, constant_complexity, sum_complexities
+from condrisk.paper.theory.simulations._excess import threshold_complexity
 
 DELTA = 0.2
 N_SAMPLES = 1000
@@ -114,7 +115,7 @@ class TestFiniteClass:
         x = rng.integers(0, 12, size=(N_SAMPLES, self.n))
         z = (rng.random((N_SAMPLES, self.n)) < self.g[x]).astype(float)
         values = self.members[:, x]  # members × samples × rows
-        here = [finite_complexity(values[:, i]) for i in range(N_SAMPLES)]
+        here = [by_enumeration(values[:, i]) for i in range(N_SAMPLES)]
         return values, z, here
 
     def test_squared_error(self):
@@ -131,11 +132,12 @@ class TestFiniteClass:
 
     def check(self, excess, here, function):
         kwargs = {"n": self.n, "upper": 1.0, "delta": DELTA}
-        empirical = [function(complexity=c, **kwargs).value for c in here]
+        on_rows = [Complexity(value=c, kind="exact", scope="empirical") for c in here]
+        empirical = [function(complexity=c, **kwargs).value for c in on_rows]
         assert_holds(excess, empirical)
-        expected = average_complexity(here)
-        assert_holds(excess, function(complexity=expected, **kwargs).value)
-        assert function(complexity=expected, **kwargs).value < np.mean(empirical)
+        expected = function(complexity=np.mean(here), **kwargs).value
+        assert_holds(excess, expected)
+        assert expected < np.mean(empirical)
 
 
 @pytest.mark.parametrize("n", [5, 40])
@@ -146,12 +148,7 @@ def test_separable_for_the_worst_interpolating_threshold(n):
     below = np.where(x <= 0.5, x, 0.0).max(axis=1)
     above = np.where(x > 0.5, x, 1.0).min(axis=1)
     error = np.maximum(0.5 - below, above - 0.5)  # E[1 − p_θ̂(X)_Y], the same for every f
-    steps = np.tri(n + 1, n, -1)
-    complexity = finite_complexity(steps, n_draws=20_000, random_state=0)
-    # Thresholds see only the order, so that the empirical complexity is the expected one.
-    part = Complexity(
-        value=complexity.value, kind=complexity.kind, standard_error=complexity.standard_error
-    )
+    part = threshold_complexity(n)
     bound = separable_bound(complexity=sum_complexities([part] * 2), n=n, delta=DELTA)
     assert_holds(error, bound.value)
     printed = as_printed.proposition_3(complexity=sum_complexities([part] * 2), n=n, delta=DELTA)
@@ -217,10 +214,8 @@ class TestPrintedVersionsAreViolated:
         """
         k = 6
         members = np.array(list(itertools.product((0.0, 1.0), repeat=k)))  # 1 − p(x_j)_j, rows j
-        whole = finite_complexity(members).value
-        largest = max(
-            finite_complexity(np.unique(np.eye(k)[j] * members, axis=0)).value for j in range(k)
-        )
+        whole = by_enumeration(members)
+        largest = max(by_enumeration(np.unique(np.eye(k)[j] * members, axis=0)) for j in range(k))
         assert whole == pytest.approx(0.5)
         assert whole > largest
         assert whole <= k * largest + 1e-12

@@ -1,10 +1,8 @@
-"""`condrisk reproduce`: a command for each study."""
+"""`condrisk reproduce`: a command for each study, next to the paper's own numbers.
 
-from condrisk.paper._cli._active import active
-from condrisk.paper._cli._main import app as reproduce
-from condrisk.paper._cli._theory import theory
+Importing it loads typer and little else: what runs a study is imported when it is run.
+"""
 
-reproduce.command()(theory)
-reproduce.command()(active)
+from condrisk.paper._cli._commands import reproduce
 
 __all__ = ["reproduce"]

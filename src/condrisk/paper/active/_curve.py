@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condrisk.paper._records import Record
-from condrisk.paper.active._choices import CHOICES, Round
 from condrisk.paper.active._predictor import KernelProcess
 from condrisk.paper.active._settings import (
     CANDIDATES,
@@ -19,6 +18,7 @@ from condrisk.paper.active._settings import (
     ActiveConfig,
     Schedule,
 )
+from condrisk.paper.active._strategies import STRATEGIES, Round
 from condrisk.paper.active._worlds import World
 
 
@@ -72,12 +72,12 @@ def _curve(
         rest = np.setdiff1d(np.arange(len(world.X)), labelled)
         if len(rest) > CANDIDATES:
             rest = np.sort(rng.choice(rest, CANDIDATES, replace=False))
-        now = Round(
+        state = Round(
             world.X[labelled],
             world.y[labelled],
             process,
             world.X[rest],
             int(rng.integers(np.iinfo(np.int32).max)),
         )
-        labelled = np.append(labelled, rest[CHOICES[method](now, schedule.batch)])
+        labelled = np.append(labelled, rest[STRATEGIES[method](state, schedule.batch)])
     return errors, labelled

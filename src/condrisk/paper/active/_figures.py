@@ -9,9 +9,9 @@ import numpy as np
 
 from condrisk._drawing import GREY, PALETTE
 from condrisk.datasets import UCI_NAMES
+from condrisk.paper._panels import finish, label_axes, new_figure
 from condrisk.paper._records import Record
-from condrisk.paper.active._settings import METHODS
-from condrisk.paper.active._study import (
+from condrisk.paper.active._results import (
     NAMES,
     all_comparisons,
     bands,
@@ -19,7 +19,7 @@ from condrisk.paper.active._study import (
     labels_of,
     sets_of,
 )
-from condrisk.paper.theory.simulations._figures import new_figure, title
+from condrisk.paper.active._settings import METHODS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,10 +50,8 @@ def draw_curves(records: Iterable[Record]) -> Figure | None:
         _draw_set(ax, records, name)
     for ax in list(axes.flat)[len(names) :]:
         ax.set_visible(False)
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
-    figure.suptitle("Error against the number of labels, with 95 % intervals", fontsize="large")
-    return figure
+    title = "Error against the number of labels, with 95 % intervals"
+    return finish(figure, axes, title, columns=3)
 
 
 def _draw_set(ax: Axes, records: list[Record], name: str) -> None:
@@ -67,10 +65,8 @@ def _draw_set(ax: Axes, records: list[Record], name: str) -> None:
         ax.fill_between(labels, low, high, color=colour, alpha=0.13, linewidth=0)
         width = 2.2 if method in ("random", "gain") else 1.2
         ax.plot(labels, mean, color=colour, linewidth=width, label=METHODS[method])
-    title(ax, NAMES.get(name, name))
-    ax.set_xlabel("labels", fontsize="small")
-    what = "mean squared error" if name in UCI_NAMES else "share of wrong labels"
-    ax.set_ylabel(what, fontsize="small")
+    error = "mean squared error" if name in UCI_NAMES else "share of wrong labels"
+    label_axes(ax, NAMES.get(name, name), "labels", error)
 
 
 def draw_areas(records: Iterable[Record]) -> Figure | None:

@@ -8,13 +8,20 @@ import numpy as np
 
 from condrisk.paper._records import Record
 from condrisk.paper._summary import holm
+from condrisk.paper.active._phrases import (
+    body,
+    capitalised,
+    in_brackets,
+    names_of,
+    uci,
+    with_verdict,
+)
 from condrisk.paper.active._protocol_page import (
     first_run_section,
     protocol_section,
     use_section,
 )
-from condrisk.paper.active._settings import MAIN_METHOD, METHODS
-from condrisk.paper.active._study import (
+from condrisk.paper.active._results import (
     LEVEL,
     Comparison,
     across_sets,
@@ -23,8 +30,8 @@ from condrisk.paper.active._study import (
     left_at_the_end,
     sets_of,
 )
+from condrisk.paper.active._settings import MAIN_METHOD, METHODS
 from condrisk.paper.active._tables import main_table, ratios_table
-from condrisk.paper.active._words import body, capital, listed, names_of, those, uci
 from condrisk.paper.active._worlds_page import images_section, noise_section
 
 NEEDED, OF = 6, 8
@@ -62,10 +69,10 @@ def active_page(records: Iterable[Record], *, first: Iterable[Record] = ()) -> s
         protocol_section(records),
         first_run_section(list(first)),
         _curves(records),
-        _doubts(records, found),
+        _limitations(records, found),
         noise_section(records, found),
         images_section(records, found),
-        _again(),
+        _how_to_rerun(),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
 
@@ -74,7 +81,7 @@ def _in_short(records: list[Record], found: dict[str, dict[str, Comparison]]) ->
     main = uci(found[MAIN_METHOD])
     if not main:
         return ""
-    better = those(main, "better")
+    better = with_verdict(main, "better")
     lower = [c for c in main if c.ratio < 1]
     goal = "reached" if len(better) >= NEEDED else "not reached"
     mean = float(np.exp(np.mean([np.log(c.ratio) for c in main])))
@@ -83,8 +90,8 @@ def _in_short(records: list[Record], found: dict[str, dict[str, Comparison]]) ->
         f"better than random: the area under its learning curve is smaller on {len(lower)} of "
         f"{len(main)} UCI sets, significantly after Holm's correction on {len(better)} "
         f"({names_of(better)}), and significantly larger on "
-        f"{len(those(main, 'worse'))}. The aim of {NEEDED} of {OF} is **{goal}**. Mean ratio of "
-        f"areas: {mean:.3f}.",
+        f"{len(with_verdict(main, 'worse'))}. The aim of {NEEDED} of {OF} is **{goal}**. Mean "
+        f"ratio of areas: {mean:.3f}.",
         _power(found[MAIN_METHOD]),
         *(_line(method, found[method]) for method in found if method != MAIN_METHOD),
     ]
@@ -99,7 +106,7 @@ def _power(found: dict[str, Comparison]) -> str:
     text = (
         f"The correction for pools that overlap multiplies a standard error by "
         f"{error_factor(main[0].n_seeds):.2f}. Without it, still after Holm's, {len(better)} of "
-        f"{len(main)} would be better{listed(better)}."
+        f"{len(main)} would be better{in_brackets(better)}."
     )
     ratio, low, high, p = across_sets(found)
     if np.isfinite(p):
@@ -113,13 +120,13 @@ def _power(found: dict[str, Comparison]) -> str:
 def _line(method: str, found: dict[str, Comparison]) -> str:
     sets = uci(found)
     ratio, low, high, p = across_sets(found)
-    better, worse = those(sets, "better"), those(sets, "worse")
+    better, worse = with_verdict(sets, "better"), with_verdict(sets, "worse")
     interval = f" ({low:.3f} to {high:.3f} over the sets)" if np.isfinite(p) else ""
     return (
-        f"{capital(METHODS[method])}: a smaller area than random choice on "
+        f"{capitalised(METHODS[method])}: a smaller area than random choice on "
         f"{sum(c.ratio < 1 for c in sets)} of {len(sets)}, significantly on {len(better)}"
-        f"{listed(better)}, significantly larger on {len(worse)}{listed(worse)}; mean ratio "
-        f"{ratio:.3f}{interval}."
+        f"{in_brackets(better)}, significantly larger on {len(worse)}{in_brackets(worse)}; "
+        f"mean ratio {ratio:.3f}{interval}."
     )
 
 
@@ -139,19 +146,19 @@ def _curves(records: list[Record]) -> str:
     )
 
 
-def _doubts(records: list[Record], found: dict[str, dict[str, Comparison]]) -> str:
+def _limitations(records: list[Record], found: dict[str, dict[str, Comparison]]) -> str:
     main = uci(found[MAIN_METHOD])
     if not main:
         return ""
     flat = [c for c in main if left_at_the_end(records, c.set) > HARDLY_HELPS]
     rest = [c for c in main if c not in flat]
-    paid, open_ = those(rest, "better"), those(rest, "not proven")
+    paid, open_ = with_verdict(rest, "better"), with_verdict(rest, "not proven")
     lines = [
         f"*Where labels do not help, choosing them does not either.* On {names_of(flat)} random "
         f"choice leaves more than {HARDLY_HELPS:.0%} of the error that it began with: what is left "
         f"is noise, or out of reach of the predictor. The reduction of risk is better on "
-        f"{len(those(flat, 'better'))} of these {len(flat)} sets, and on {len(paid)} of the other "
-        f"{len(rest)} ({names_of(paid)})."
+        f"{len(with_verdict(flat, 'better'))} of these {len(flat)} sets, and on {len(paid)} of "
+        f"the other {len(rest)} ({names_of(paid)})."
         + (f" Labels help, and no difference is proven: {names_of(open_)}." if open_ else ""),
         _risk_line(found),
         _excess_line(found),
@@ -166,12 +173,13 @@ def _risk_line(found: dict[str, dict[str, Comparison]]) -> str:
     return (
         f"*The size of the risk is not what a label is worth.* The riskiest rows, spread by "
         f"k-centre, have a larger area than random choice on {sum(c.ratio > 1 for c in by_risk)} "
-        f"of {len(by_risk)} sets (significantly on {len(those(by_risk, 'worse'))}), and a "
-        f"significantly smaller one on {len(those(by_risk, 'better'))}; drawn in proportion to the "
-        f"risk, a larger one on {sum(c.ratio > 1 for c in drawn)} and a significantly smaller one "
-        f"on {len(those(drawn, 'better'))}. Likely reasons: risky rows are often odd, so that "
-        f"their labels say little about the rows that the error is measured on; a risk regressed "
-        f"from a few dozen losses is itself uncertain; and part of it is noise."
+        f"of {len(by_risk)} sets (significantly on {len(with_verdict(by_risk, 'worse'))}), and a "
+        f"significantly smaller one on {len(with_verdict(by_risk, 'better'))}; drawn in "
+        f"proportion to the risk, a larger one on {sum(c.ratio > 1 for c in drawn)} and a "
+        f"significantly smaller one on {len(with_verdict(drawn, 'better'))}. Likely reasons: risky "
+        f"rows are often odd, so that their labels say little about the rows that the error is "
+        f"measured on; a risk regressed from a few dozen losses is itself uncertain; and part of "
+        f"it is noise."
     )
 
 
@@ -195,7 +203,7 @@ def _excess_line(found: dict[str, dict[str, Comparison]]) -> str:
     return text
 
 
-def _again() -> str:
+def _how_to_rerun() -> str:
     return (
         "## Again\n\n`condrisk reproduce active --embeddings FILE.npy` writes records, tables, "
         "figures and this page; without the file, all but CIFAR-10."

@@ -50,10 +50,10 @@ class KernelProcess(BaseEstimator):
         kernel = _matern(euclidean_distances(X, X), self.length_)
         self.inverse_ = np.linalg.inv(kernel + self.ratio_ * np.eye(len(X)))
         self.weights_ = self.inverse_ @ apart
-        self.left_out_ = self._answer(target - self.weights_ / self.inverse_.diagonal()[:, None])
+        self.left_out_ = self._output(target - self.weights_ / self.inverse_.diagonal()[:, None])
         return self
 
-    def _answer(self, raw: Floats) -> Floats:
+    def _output(self, raw: Floats) -> Floats:
         if self.n_classes is None:
             return raw[:, 0]
         positive = np.maximum(raw, LEAST_PROBABILITY)
@@ -62,7 +62,7 @@ class KernelProcess(BaseEstimator):
     def response(self, X: Floats) -> Floats:
         """Return numbers, or probabilities."""
         kernel = _matern(euclidean_distances(X, self.X_), self.length_)
-        return self._answer(self.mean_ + kernel @ self.weights_)
+        return self._output(self.mean_ + kernel @ self.weights_)
 
     def predict(self, X: Floats) -> NDArray[Any]:
         """Return numbers, or labels."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from condrisk.paper._records import Record
+from condrisk.paper.active._phrases import uci, with_verdict
+from condrisk.paper.active._results import compare
 from condrisk.paper.active._settings import (
     CANDIDATES,
     CIFAR10,
@@ -14,8 +16,6 @@ from condrisk.paper.active._settings import (
     TREES,
     ActiveConfig,
 )
-from condrisk.paper.active._study import compare
-from condrisk.paper.active._words import those, uci
 
 EXAMPLE = """\
 import numpy as np
@@ -114,7 +114,7 @@ def first_run_section(first: list[Record]) -> str:
         f"**A first run** had {main[0].n_seeds} seeds, two on each fold, with one draw of first "
         f"labels each, and was all that had been planned. There the reduction of risk had the "
         f"smaller area on {sum(c.ratio < 1 for c in main)} of {len(main)} UCI sets, significantly "
-        f"on {len(those(main, 'better'))}. To see how much of that was the luck of the first "
-        f"labels, the draws on each fold were increased after it, and the test now takes their "
-        f"mean; nothing else was changed. The first records are beside the others."
+        f"on {len(with_verdict(main, 'better'))}. To see how much of that was the luck of the "
+        f"first labels, the draws on each fold were increased after it, and the test now takes "
+        f"their mean; nothing else was changed. The first records are beside the others."
     )

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from condrisk.paper._dispatch import run_tasks
-from condrisk.paper._records import Key, Record, Store, Unit
+from condrisk.paper._records import Key, Record
+from condrisk.paper._study import Progress, Study, Task, Units, Warn, check_choice
 from condrisk.paper.active._curve import curves
 from condrisk.paper.active._settings import CIFAR10, SETS, TRAP, ActiveConfig
 from condrisk.paper.active._worlds import check_embeddings, checksum, make_world
-
-# Roughly, how many seconds a seed takes.
-_WORK = {CIFAR10: 18.0, TRAP: 2.0}
 
 
 def run_active(
@@ -28,8 +24,8 @@ def run_active(
     sets: Sequence[str] | None = None,
     n_jobs: int = 1,
     scheduler: str | None = None,
-    progress: Callable[[float, float, str], None] | None = None,
-    warn: Callable[[str], None] = warnings.warn,
+    progress: Progress | None = None,
+    warn: Warn = warnings.warn,
 ) -> list[Record]:
     """Run the study of which rows to label next, or what is missing of it.
 
@@ -73,85 +69,55 @@ def run_active(
     >>> records[0]["method"], records[0]["labels"]
     ('random', [20, 30, 40])
     """
-    config = ActiveConfig() if config is None else config
-    chosen = _check_sets(sets)
     source = None if embeddings is None else str(embeddings)
     if source is not None:
         check_embeddings(source)
-    store = Store(Path(folder), warn=warn)
-    units = store.load(config.to_dict())
-    if sets is not None and CIFAR10 in chosen and source is None and (CIFAR10, 0) not in units:
-        raise ValueError("embeddings must be given for the set cifar10.")
-    tasks = [
-        Task(name, seed, config, source if name == CIFAR10 else None)
-        for name in chosen
-        for seed in config.seeds(name)
-        if (name, seed) not in units and (name != CIFAR10 or source is not None)
-    ]
-    # The longest first: two processes then end at about the same time.
-    tasks.sort(key=lambda task: -task.work)
-    run_tasks(
-        _do,
-        tasks,
-        units,
-        store,
-        order=_in_order,
-        n_jobs=n_jobs,
-        scheduler=scheduler,
-        progress=progress,
-    )
-    keys = [(name, seed) for name in chosen for seed in config.seeds(name)]
-    return [record for key in keys if key in units for record in units[key].records.values()]
-
-
-def _check_sets(sets: Sequence[str] | None) -> list[str]:
-    if sets is None:
-        return list(SETS)
-    unknown = [name for name in sets if name not in SETS]
-    if isinstance(sets, str) or unknown or not sets:
-        raise ValueError(f"sets must be a list of some of {', '.join(SETS)}; got {sets!r}.")
-    return [name for name in SETS if name in sets]
-
-
-def _in_order(key: Key) -> tuple[int, int]:
-    return SETS.index(key[0]), key[1]
+    names = check_choice("sets", sets, SETS)
+    study = ActiveStudy(config or ActiveConfig(), names, source, all_sets=sets is None)
+    return study.run(folder, n_jobs=n_jobs, scheduler=scheduler, progress=progress, warn=warn)
 
 
 @dataclass(frozen=True)
-class Task:
-    """One seed of one set."""
+class ActiveStudy(Study):
+    """Some sets of the study; a unit is one seed of a set."""
 
-    name: str
-    seed: int
     config: ActiveConfig
+    names: list[str]
     embeddings: str | None
+    all_sets: bool
 
-    @property
-    def key(self) -> Key:
-        """The key of its unit."""
-        return self.name, self.seed
+    def order(self, key: Key) -> tuple[int, int]:
+        """Return the place of a unit: set by set."""
+        return SETS.index(key[0]), key[1]
 
-    @property
-    def title(self) -> str:
-        """What to call it."""
-        return self.name
+    def keys(self) -> list[Key]:
+        """Return every seed of the chosen sets."""
+        return [(name, seed) for name in self.names for seed in self.config.seeds(name)]
 
-    @property
-    def work(self) -> float:
-        """A rough measure of the time it takes, for order and progress."""
-        return _WORK.get(self.name, 7.0)
+    def tasks(self, units: Units) -> list[Task]:
+        """Return a task for each seed without records; of CIFAR-10 only if its rows are there."""
+        left = [key for key in self.keys() if key not in units]
+        if self.embeddings is None:
+            if (CIFAR10, 0) in left and not self.all_sets:
+                raise ValueError("embeddings must be given for the set cifar10.")
+            left = [key for key in left if key[0] != CIFAR10]
+        return [
+            Task(((name, seed),), name, f"drawing the curves of {name}, seed {seed}", _work(name))
+            for name, seed in left
+        ]
+
+    def do(self, task: Task) -> list[Record]:
+        """Draw the curves of one seed."""
+        [(name, seed)] = task.keys
+        with threadpool_limits(1):
+            world = make_world(name, seed, self.embeddings)
+            found = curves(name, seed, world, self.config)
+        if name == CIFAR10:
+            mark = {"embeddings": checksum(str(self.embeddings))}
+            found = [record | mark for record in found]
+        return found
 
 
-def _do(task: Task) -> Unit:
-    """Draw the curves of one seed."""
-    with threadpool_limits(1):
-        try:
-            world = make_world(task.name, task.seed, task.embeddings)
-            found = curves(task.name, task.seed, world, task.config)
-        except Exception as error:
-            error.add_note(f"while drawing the curves of {task.name}, seed {task.seed}")
-            raise
-    if task.embeddings is not None:
-        found = [record | {"embeddings": checksum(task.embeddings)} for record in found]
-    records = {record["method"]: record for record in found}
-    return Unit(task.name, task.seed, task.config.to_dict(), records)
+def _work(name: str) -> float:
+    """Return roughly how many seconds a seed takes."""
+    return {CIFAR10: 18.0, TRAP: 2.0}.get(name, 7.0)

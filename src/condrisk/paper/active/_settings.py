@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from condrisk.datasets import UCI_NAMES
+from condrisk.paper._study import QuickConfig
 
 SEED = 2025
 DESIGN_SETS = ("concrete", "forest")
@@ -60,7 +61,7 @@ class Schedule:
 
 
 @dataclass(frozen=True)
-class ActiveConfig:
+class ActiveConfig(QuickConfig):
     """What the figures of a run depend on, besides versions and embeddings.
 
     Parameters
@@ -68,12 +69,6 @@ class ActiveConfig:
     quick : bool, default=False
         Few seeds and rounds: to see in seconds that everything runs. Its figures prove nothing.
     """
-
-    quick: bool = False
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.quick, bool):
-            raise TypeError(f"quick must be True or False, got {self.quick!r}.")
 
     def seeds(self, name: str) -> range:
         """Return the seeds of a set; on a UCI set, seed k tests on fold k."""

@@ -8,9 +8,8 @@ import numpy as np
 
 from condrisk.datasets import UCI_NAMES
 from condrisk.paper._records import Record
-from condrisk.paper._table import Cell, Group, Row, Table
-from condrisk.paper.active._settings import MAIN_METHOD, METHODS, TRAP
-from condrisk.paper.active._study import (
+from condrisk.paper._table import Cell, Group, Row, Table, filled, row
+from condrisk.paper.active._results import (
     NAMES,
     Comparison,
     all_comparisons,
@@ -21,7 +20,7 @@ from condrisk.paper.active._study import (
     left_at_the_end,
     sets_of,
 )
-from condrisk.paper.theory.simulations._rows import filled, header, row
+from condrisk.paper.active._settings import MAIN_METHOD, METHODS, TRAP
 
 HEADS = {
     "core-set": "core-set",
@@ -68,7 +67,7 @@ def ratios_table(records: list[Record]) -> Table:
         "Area under the learning curve, divided by that of random choice",
         "Geometric mean over seeds; below 1 is better than random. + and −: better and worse at "
         "5 %, paired t-test over seeds (UCI: Nadeau–Bengio, and Holm over the eight sets).",
-        header("", *HEADS.values()),
+        row("", *HEADS.values()),
         filled(groups),
     )
 
@@ -96,7 +95,7 @@ def main_table(records: list[Record]) -> Table:
         "and Bengio's correction; labels with which it is as good as random choice with "
         "all of them; and which share of the first error random choice has left in the end: near "
         "1, labels do not help, however they are chosen.",
-        header(
+        row(
             "",
             "seeds",
             "ratio of areas",
@@ -145,6 +144,6 @@ def noise_table(records: list[Record]) -> Table:
         "Half of the rows are coins: labels spent on them",
         "Share of the chosen rows whose labels are noise, and the mean share of wrong labels on "
         "the other half along the learning curve.",
-        header("", "labels spent\non noise", "wrong where it\ncan be right"),
+        row("", "labels spent\non noise", "wrong where it\ncan be right"),
         filled([Group("half coins", tuple(rows))]),
     )

@@ -47,11 +47,11 @@ class World:
         """Return the share of some rows whose labels are nothing but noise."""
         return 0.0 if self.noisy is None else float(self.noisy[rows].mean())
 
-    def error(self, answer: NDArray[Any]) -> float:
+    def error(self, prediction: NDArray[Any]) -> float:
         """Return the mean squared error, or the share of wrong labels."""
         if self.n_classes is None:
-            return float(np.square(answer - self.y_test).mean())
-        return float((answer != self.y_test).mean())
+            return float(np.square(prediction - self.y_test).mean())
+        return float((prediction != self.y_test).mean())
 
 
 def make_world(name: str, seed: int, embeddings: str | None) -> World:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from condrisk.paper._records import Record
+from condrisk.paper.active._phrases import body, capitalised
+from condrisk.paper.active._results import Comparison, labels_needed, labels_of
 from condrisk.paper.active._settings import CIFAR10, MAIN_METHOD, METHODS, TRAP
-from condrisk.paper.active._study import Comparison, labels_needed, labels_of
 from condrisk.paper.active._tables import noise_table
-from condrisk.paper.active._words import body, capital
 
 
 def noise_section(records: list[Record], found: dict[str, dict[str, Comparison]]) -> str:
@@ -81,7 +81,7 @@ def images_section(records: list[Record], found: dict[str, dict[str, Comparison]
     return "\n\n".join(
         [
             "## CIFAR-10",
-            f"{capital(METHODS[best.method])} has the smallest area, "
+            f"{capitalised(METHODS[best.method])} has the smallest area, "
             f"{best.ratio:.3f} times that of random choice ({best.verdict}).{saved} The others: "
             f"{lines}.",
             "The rows are embeddings: what an EfficientNet-Lite0 with ImageNet weights sees "

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
-from sklearn.utils.validation import _num_samples, check_consistent_length
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils.validation import _num_samples
 
 from condrisk._validation import check_cost, check_weight
 from condrisk.deferral import Decision
@@ -23,7 +24,7 @@ class DeferringMixin:
     cost: float | None
 
     @abstractmethod
-    def _respond(self, X: Any, price: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    def _respond(self, X: Any, cost: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
         """Return prediction, risk and whether to defer, at a price or one price a row."""
 
     @abstractmethod
@@ -45,7 +46,7 @@ class DeferringMixin:
         ndarray of bool, shape (n_samples,)
             True where the expert is asked.
         """
-        return self._respond(X, self._price(cost, X, "defer(X"))[2]
+        return self._respond(X, self._cost_of(cost, X, "defer(X"))[2]
 
     def decide(self, X: Any, *, cost: ArrayLike | None = None) -> Decision:
         """Return prediction, risk and decision together.
@@ -63,7 +64,7 @@ class DeferringMixin:
             With `prediction`, `risk`, `deferred` and `to_frame()`. The risk is NaN where the
             method estimates none.
         """
-        return Decision(*self._respond(X, self._price(cost, X, "decide(X")), X)
+        return Decision(*self._respond(X, self._cost_of(cost, X, "decide(X")), X)
 
     def score(
         self,
@@ -91,13 +92,13 @@ class DeferringMixin:
         float
             Larger is better.
         """
-        price = self._price(cost, X, "score(X, y")
-        prediction, _, deferred = self._respond(X, price)
+        each = self._cost_of(cost, X, "score(X, y")
+        prediction, _, deferred = self._respond(X, each)
         loss = self._loss_of(X, y, prediction)
         weight = check_weight(sample_weight, loss, "X")
-        return -float(np.average(np.where(deferred, price, loss), weights=weight))
+        return -float(np.average(np.where(deferred, each, loss), weights=weight))
 
-    def _price(self, cost: ArrayLike | None, X: Any, call: str) -> Floats:
+    def _cost_of(self, cost: ArrayLike | None, X: Any, call: str) -> Floats:
         cost = self.cost if cost is None else cost
         if cost is None:
             raise ValueError(
@@ -112,6 +113,35 @@ class DeferringMixin:
         if np.ndim(self.cost):
             raise ValueError("cost must be one number here; give a price a row to `decide`.")
         check_cost(self.cost, np.zeros(1), "cost")
+
+    @abstractmethod
+    def _choose(self, cost: Floats) -> Any:
+        """Return the number of the candidate for a cost, or for each of several."""
+
+    def _chosen_for(self, candidates: Floats, cost: ArrayLike) -> Any:
+        """Return the candidate for a cost, or an array for several."""
+        chosen = candidates[self._choose(check_cost(cost, np.zeros(np.size(cost)), "cost"))]
+        return chosen if np.ndim(cost) else float(chosen)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.regressor_tags.poor_score = True  # score is minus a loss, not an R²
+        return tags
+
+
+def check_targets(X: Any, y: Any) -> Floats:
+    """Return the targets of some rows, as finite numbers."""
+    y = column_or_1d(y, warn=True)
+    check_consistent_length(X, y)
+    return check_array(y, ensure_2d=False, input_name="y", dtype=np.float64)
+
+
+def check_candidates(values: ArrayLike, name: str) -> Floats:
+    """Return a non-empty list of numbers as an array."""
+    array = np.asarray(values)
+    if array.ndim != 1 or not array.size or array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must be a non-empty list of numbers, got {values!r}.")
+    return array.astype(np.float64)
 
 
 def split_rows(

@@ -16,7 +16,7 @@ Weights = dict[str, NDArray[np.float64]]
 _BLOCK_ROWS = 1 << 16
 
 
-def answers(weights: Weights, X: Floats, net: int) -> Floats:
+def predictions(weights: Weights, X: Floats, net: int) -> Floats:
     """Return the predictions of one net of a stack, shape (n_samples,)."""
     out = np.empty(len(X))
     for rows, hidden in _hidden(weights, X, net):
@@ -24,7 +24,7 @@ def answers(weights: Weights, X: Floats, net: int) -> Floats:
     return out
 
 
-def answers_and_selection(weights: Weights, X: Floats, net: int) -> tuple[Floats, Floats]:
+def predictions_and_selection(weights: Weights, X: Floats, net: int) -> tuple[Floats, Floats]:
     """Return predictions and selection of one net of a stack, each of shape (n_samples,)."""
     out, selection = np.empty(len(X)), np.empty(len(X))
     for rows, hidden in _hidden(weights, X, net):

@@ -13,32 +13,36 @@ from sklearn.base import (
     MetaEstimatorMixin,
     RegressorMixin,
     _fit_context,
+    clone,
     is_regressor,
 )
-from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit
-from sklearn.utils import check_array
+from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, check_cv
+from sklearn.utils import (
+    _safe_indexing,
+    check_array,
+    indexable,
+)
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from condrisk._crossfit import HeldOut, make_splits
-from condrisk._validation import check_cost
+from condrisk._delegate import is_frozen
 from condrisk.losses import Loss, get_loss
 from condrisk.paper.baselines._deferring import (
     DeferringMixin,
     Floats,
+    Rows,
     by_choice,
+    check_candidates,
     check_groups,
+    check_targets,
     split_rows,
 )
 from condrisk.paper.baselines._kernel import Smoothed, smooth
-from condrisk.risk._predictor import PredictorMixin
 
 _LEAST_BANDWIDTH = 1e-150  # whose square is a number yet
 
 
-class KernelRejector(
-    DeferringMixin, PredictorMixin, MetaEstimatorMixin, RegressorMixin, BaseEstimator
-):
+class KernelRejector(DeferringMixin, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     """Rejector that smooths the losses of a regressor with a Gaussian kernel.
 
     The risk is Nadaraya and Watson's estimate from losses ℓᵢ on rows that the predictor was not
@@ -181,34 +185,42 @@ class KernelRejector(
             )
         self._check_own_cost()
         self._bandwidths = _check_bandwidths(self.bandwidths)
-        X, y = self._check_rows(X, y)
-        rows_of_numbers = self._numbers(X)
+        (X,) = indexable(X)
+        validate_data(self, X, skip_check_array=True)
+        if y is None:
+            raise ValueError("KernelRejector requires y to be passed, but the target y is None.")
+        numbers, y = self._numbers(X), check_targets(X, y)
         self.loss_ = get_loss(self.loss, task="regression")
-        self._check_response(f"loss {self.loss_.name!r}", self.loss_.response)
         groups = check_groups(groups, X)
-        held_out = self._held_out(X, y, groups)
-        loss = self._losses(y[held_out.rows], held_out.answers[0]["predict"])
-        if groups is not None:
-            groups = groups[held_out.rows]
-        self._fit_kernel(rows_of_numbers[held_out.rows], loss, groups)
+        held_out = self._fit_predictor(X, y, groups)
+        prediction = self.predictor_.predict(_safe_indexing(X, held_out))
+        loss = self._losses(y[held_out], prediction)
+        self._fit_kernel(numbers[held_out], loss, None if groups is None else groups[held_out])
         return self
 
-    def _held_out(self, X: Any, y: NDArray[Any], groups: Any) -> HeldOut:
-        """Return the predictor's answers on the calibration rows."""
-        if not self._has_to_fit_predictor():
-            return self._fixed_answers(X, None, {"predict"})
+    def _fit_predictor(self, X: Any, y: Floats, groups: Any) -> Rows:
+        """Fit the predictor unless it is frozen; return the rows that it was not fitted on."""
+        if is_frozen(self.predictor):
+            self.predictor_ = self.predictor
+            check_is_fitted(self.predictor_)
+            return np.arange(len(y))
         cv = self.cv
         if cv is None:
             kind = ShuffleSplit if groups is None else GroupShuffleSplit
             cv = kind(n_splits=1, test_size=4 / 9, random_state=self.random_state)
-        seed = self.random_state
-        splits = make_splits(cv, X, y, classifier=False, groups=groups, random_state=seed)
+        splits = list(check_cv(cv).split(X, y, groups))
         if len(splits) != 1:
             raise ValueError(
                 f"cv must give exactly one split, but it gives {len(splits)}: use one such as "
                 f"ShuffleSplit(n_splits=1)."
             )
-        return self._one_split(X, y, splits[0], {"predict"}, {})
+        [(train, held_out)] = splits
+        predictor = clone(self.predictor)
+        params = predictor.get_params()
+        unset = [k for k, v in params.items() if k.split("__")[-1] == "random_state" and v is None]
+        predictor.set_params(**dict.fromkeys(unset, self.random_state))
+        self.predictor_ = predictor.fit(_safe_indexing(X, train), y[train])
+        return held_out
 
     def _fit_kernel(self, X: Floats, loss: Floats, groups: NDArray[Any] | None) -> None:
         kept, validation = split_rows(
@@ -236,7 +248,8 @@ class KernelRejector(
         ndarray of shape (n_samples,)
             The predictions.
         """
-        return self._answers(X, None).get("predict")
+        self._check_new_rows(X)
+        return np.asarray(self.predictor_.predict(X)).ravel()
 
     def predict_risk(self, X: Any, *, cost: ArrayLike | None = None) -> NDArray[np.float64]:
         """Estimate g(x), the expected loss of the predictor's answer at each row.
@@ -258,8 +271,8 @@ class KernelRejector(
         ndarray of shape (n_samples,)
             The estimated risk.
         """
-        self._answers(X, None)  # checks X
-        return self._risk_and_known(X, self._price(cost, X, "predict_risk(X"))[0]
+        self._check_new_rows(X)
+        return self._risk_and_known(X, self._cost_of(cost, X, "predict_risk(X"))[0]
 
     def loss_values(self, X: Any, y: Any) -> NDArray[np.float64]:
         """Return the realised loss of the predictor's answer at each row, deferred or not.
@@ -292,54 +305,59 @@ class KernelRejector(
             The first bandwidth with the least deferral loss on the validation rows.
         """
         check_is_fitted(self, "loss_")
-        chosen = self._bandwidths[self._choose(check_cost(cost, np.zeros(np.size(cost)), "cost"))]
-        return chosen if np.ndim(cost) else float(chosen)
+        return self._chosen_for(self._bandwidths, cost)
 
     # -- inside -----------------------------------------------------------------------------
 
-    def _choose(self, price: Floats) -> Any:
+    def _choose(self, cost: Floats) -> Any:
         """Return the number of the bandwidth for a price, or for each of several."""
-        prices, where = np.unique(price, return_inverse=True)
+        costs, where = np.unique(cost, return_inverse=True)
         risk, loss = self.validation_risk_, self.validation_loss_
-        chosen = [np.argmin(np.where(risk <= c, loss, c).mean(axis=1)) for c in prices]
-        return np.asarray(chosen)[where].reshape(np.shape(price))
+        chosen = [np.argmin(np.where(risk <= c, loss, c).mean(axis=1)) for c in costs]
+        return np.asarray(chosen)[where].reshape(np.shape(cost))
 
     def _deferred_always(self, found: Smoothed) -> NDArray[np.bool_]:
         return ~found.known if self.no_data == "defer" else np.zeros_like(found.known)
 
-    def _risk_and_known(self, X: Any, price: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    def _risk_and_known(self, X: Any, cost: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """Return the risk, and whether it is worth comparing with a price."""
         numbers = self._numbers(X)
         risk, always = np.empty(len(numbers)), np.empty(len(numbers), dtype=bool)
-        for choice, rows in by_choice(self._choose(price), len(numbers)):
+        for choice, rows in by_choice(self._choose(cost), len(numbers)):
             bandwidth = self._bandwidths[[choice]]
             found = smooth(numbers[rows], self.centres_, self.centre_loss_, bandwidth)
             always[rows] = self._deferred_always(found)[0]
             risk[rows] = np.where(always[rows], self.centre_loss_.max(), found.mean()[0])
         return risk, ~always
 
-    def _respond(self, X: Any, price: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    def _respond(self, X: Any, cost: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
         prediction = self.predict(X)
-        risk, known = self._risk_and_known(X, price)
-        return prediction, risk, ~known | (risk > price)
+        risk, known = self._risk_and_known(X, cost)
+        return prediction, risk, ~known | (risk > cost)
 
     def _loss_of(self, X: Any, y: Any, prediction: Floats) -> Floats:
-        return self._losses(self._check_y(y, X), prediction)
+        return self._losses(check_targets(X, y), prediction)
+
+    def _losses(self, y: Floats, prediction: Floats) -> Floats:
+        loss = self.loss_(y, prediction)
+        if not np.isfinite(loss).all():
+            raise ValueError(
+                f"loss {self.loss_.name!r} is not finite on some rows: the prediction or y is "
+                f"NaN, infinite or too large there."
+            )
+        return loss
+
+    def _check_new_rows(self, X: Any) -> None:
+        check_is_fitted(self, "loss_")
+        self._numbers(X)
+        validate_data(self, X, skip_check_array=True, reset=False)
 
     def _numbers(self, X: Any) -> Floats:
         return check_array(X, dtype=np.float64, input_name="X", estimator=self)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True  # score is minus a loss, not an R²
-        return tags
-
 
 def _check_bandwidths(bandwidths: ArrayLike) -> Floats:
-    array = np.asarray(bandwidths)
-    if array.ndim != 1 or not array.size or array.dtype.kind not in "biuf":
-        raise ValueError(f"bandwidths must be a non-empty list of numbers, got {bandwidths!r}.")
-    array = array.astype(np.float64)
+    array = check_candidates(bandwidths, "bandwidths")
     if not ((array >= _LEAST_BANDWIDTH) & (array < np.inf)).all():
         raise ValueError(
             f"bandwidths must be positive, finite numbers (at least {_LEAST_BANDWIDTH}), "

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from condrisk.paper.baselines._forward import answers
+from condrisk.paper.baselines._forward import predictions
 from condrisk.paper.baselines._heads import RegressionHead
 from condrisk.paper.baselines._stack import Training, train
 
@@ -134,7 +134,7 @@ class NetRegressor(RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        return answers(self.weights_, X, 0)
+        return predictions(self.weights_, X, 0)
 
 
 def training_of(estimator: Any) -> Training:

@@ -9,20 +9,21 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
-from sklearn.utils import check_array, check_random_state, column_or_1d
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from condrisk._validation import check_cost
 from condrisk.paper.baselines._deferring import (
     DeferringMixin,
     Floats,
     Rows,
     by_choice,
+    check_candidates,
     check_groups,
+    check_targets,
     split_rows,
 )
-from condrisk.paper.baselines._forward import Weights, answers_and_selection
+from condrisk.paper.baselines._forward import Weights, predictions_and_selection
 from condrisk.paper.baselines._heads import SelectiveHead
 from condrisk.paper.baselines._net_regressor import TRAINING_CONSTRAINTS, training_of
 from condrisk.paper.baselines._stack import train
@@ -193,7 +194,7 @@ class SelectiveNet(DeferringMixin, RegressorMixin, BaseEstimator):
         n_nets = len(self._budgets)
         self.validation_loss_, self.validation_rate_ = np.empty(n_nets), np.empty(n_nets)
         for net in range(n_nets):
-            prediction, selection = answers_and_selection(candidates, X, net)
+            prediction, selection = predictions_and_selection(candidates, X, net)
             accepted = selection > 0.5
             self.validation_loss_[net] = np.mean(np.where(accepted, (prediction - y) ** 2, 0.0))
             self.validation_rate_[net] = np.mean(~accepted)
@@ -219,7 +220,7 @@ class SelectiveNet(DeferringMixin, RegressorMixin, BaseEstimator):
         X = self._checked(X)
         if cost is None and self.cost is None:
             return self._outputs(X, np.argmin(self._budgets))[0]
-        return self._outputs(X, self._choose(self._price(cost, X, "predict(X")))[0]
+        return self._outputs(X, self._choose(self._cost_of(cost, X, "predict(X")))[0]
 
     def selection(self, X: Any, *, cost: ArrayLike | None = None) -> NDArray[np.float64]:
         """Return s(x), which accepts a row where it exceeds 0.5.
@@ -237,7 +238,7 @@ class SelectiveNet(DeferringMixin, RegressorMixin, BaseEstimator):
             From 0 to 1. It is no probability, and says nothing of the size of the error.
         """
         X = self._checked(X)
-        return self._outputs(X, self._choose(self._price(cost, X, "selection(X")))[1]
+        return self._outputs(X, self._choose(self._cost_of(cost, X, "selection(X")))[1]
 
     def budget_for(self, cost: ArrayLike) -> Any:
         """Return the budget that is chosen for a price.
@@ -253,8 +254,7 @@ class SelectiveNet(DeferringMixin, RegressorMixin, BaseEstimator):
             The first budget whose candidate has the least deferral loss on the held-out rows.
         """
         check_is_fitted(self)
-        chosen = self._budgets[self._choose(check_cost(cost, np.zeros(np.size(cost)), "cost"))]
-        return chosen if np.ndim(cost) else float(chosen)
+        return self._chosen_for(self._budgets, cost)
 
     # -- inside -----------------------------------------------------------------------------
 
@@ -262,38 +262,29 @@ class SelectiveNet(DeferringMixin, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         return validate_data(self, X, dtype=np.float64, reset=False)
 
-    def _choose(self, price: Floats) -> Any:
+    def _choose(self, cost: Floats) -> Any:
         """Return the net for a price, or for each of several."""
-        loss = self.validation_loss_ + price[..., None] * self.validation_rate_
+        loss = self.validation_loss_ + cost[..., None] * self.validation_rate_
         return np.argmin(loss, axis=-1)
 
     def _outputs(self, X: Floats, net: Any) -> tuple[Floats, Floats]:
         prediction, selection = np.empty(len(X)), np.empty(len(X))
         for one, rows in by_choice(net, len(X)):
-            prediction[rows], selection[rows] = answers_and_selection(self.weights_, X[rows], one)
+            prediction[rows], selection[rows] = predictions_and_selection(
+                self.weights_, X[rows], one
+            )
         return prediction, selection
 
-    def _respond(self, X: Any, price: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-        prediction, selection = self._outputs(self._checked(X), self._choose(price))
+    def _respond(self, X: Any, cost: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+        prediction, selection = self._outputs(self._checked(X), self._choose(cost))
         return prediction, np.full(len(prediction), np.nan), selection <= 0.5
 
     def _loss_of(self, X: Any, y: Any, prediction: Floats) -> Floats:
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
-        y = check_array(y, ensure_2d=False, input_name="y", dtype=np.float64)
-        return (prediction - y) ** 2
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True  # score is minus a loss, not an R²
-        return tags
+        return (prediction - check_targets(X, y)) ** 2
 
 
 def _check_budgets(budgets: ArrayLike) -> Floats:
-    array = np.asarray(budgets)
-    if array.ndim != 1 or not array.size or array.dtype.kind not in "biuf":
-        raise ValueError(f"budgets must be a non-empty list of numbers, got {budgets!r}.")
-    array = array.astype(np.float64)
+    array = check_candidates(budgets, "budgets")
     if not ((array >= 0) & (array <= 1)).all():
         raise ValueError(f"budgets must be shares of rows, each from 0 to 1, got {budgets!r}.")
     return array

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 from condrisk.paper._summary import Summary
 from condrisk.paper._table import Cell
-from condrisk.paper.cifar10._study import Paired, Study
+from condrisk.paper.cifar10._results import Paired, Results
 
 Number = Callable[[float], str]
 
@@ -64,25 +63,13 @@ def compared(
         ours,
         Cell(f"{factor * summary.paper.mean:.2f}"),
         Cell(f"{sign}{number(abs(difference))}"),
-        Cell(in_se_text(summary)),
+        Cell(summary.in_se_text(whole_from=100)),
     ]
 
 
-def in_se_text(summary: Summary) -> str:
-    """Return the difference from the paper in standard errors, or nothing if there is none."""
-    value = summary.in_se
-    if value is None:
-        return ""
-    if math.isinf(value):
-        return "+∞" if value > 0 else "-∞"
-    if abs(value) >= 100:
-        return f"{value:+.0f}"
-    return f"{value:+.1f}" if abs(value) >= 0.05 else "0.0"
-
-
-def bias_cell(study: Study, predictor: str, method: str) -> Cell:
+def bias_cell(results: Results, predictor: str, method: str) -> Cell:
     """Return the bias in per cent of the mean loss."""
-    bias = study.relative_bias(predictor, method)
+    bias = results.relative_bias(predictor, method)
     if bias is None:
         return Cell()
     text = f"{100 * bias.mean:+.1f}"
@@ -100,18 +87,18 @@ def paired_cell(difference: Paired | None) -> Cell:
 
 
 def least_text(
-    study: Study,
+    results: Results,
     predictor: str,
     methods: Sequence[str],
     quantity: str,
     cost: float | str | None = None,
 ) -> str | None:
     """Return how the least mean reads."""
-    means = [study.mean(quantity, predictor, method, cost) for method in methods]
+    means = [results.mean(quantity, predictor, method, cost) for method in methods]
     known = [mean for mean in means if mean is not None]
     return three_decimals(min(known)) if known else None
 
 
-def caption(study: Study, text: str) -> str:
-    n = len(study.seeds)
+def caption(results: Results, text: str) -> str:
+    n = len(results.seeds)
     return f"Means over {n} seed{'' if n == 1 else 's'}{' ± standard error' * (n > 1)}. {text}"

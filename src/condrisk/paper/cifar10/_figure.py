@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from condrisk._drawing import GREY, PALETTE, import_pyplot, prepare_axes
+from condrisk._drawing import GREY, PALETTE
+from condrisk.paper._panels import label_axes, new_figure
+from condrisk.paper._results import Record
 from condrisk.paper._summary import Summary, mean_and_se
 from condrisk.paper.cifar10._labels import place_labels
 from condrisk.paper.cifar10._paper import COSTS
-from condrisk.paper.cifar10._study import (
+from condrisk.paper.cifar10._results import (
     FROM_SCRATCH,
     HYBRID,
     PROBABILITIES,
     REPRESENTATIONS,
     SCALED,
-    Record,
-    Study,
+    Results,
 )
 
 if TYPE_CHECKING:
@@ -72,21 +73,17 @@ def draw_error_against_deferral(records: Iterable[Record]) -> Figure | None:
     >>> draw_error_against_deferral([]) is None
     True
     """
-    study = Study(records)
-    points = {name: _points(study, name) for name in study.predictors}
+    results = Results(records)
+    points = {name: _points(results, name) for name in results.predictors}
     points = {name: found for name, found in points.items() if found}
     if not points:
         return None
-    plt = import_pyplot()
-    size = (max(5.2 * len(points), 6.5), 5.4)
-    figure, axes = plt.subplots(
-        1, len(points), figsize=size, dpi=150, layout="constrained", squeeze=False
-    )
+    figure, axes = new_figure(1, len(points), (max(5.2 * len(points), 6.5), 5.4))
     kinds: dict[str, Any] = {}
     for ax, (predictor, found) in zip(axes.flat, points.items(), strict=True):
         kinds |= _draw_points(ax, found)
         for rule, style in _RULES.items():
-            height = _relative_loss(study, predictor, rule)
+            height = _relative_loss(results, predictor, rule)
             if height is not None:
                 kinds[rule] = ax.axhline(height, color=GREY, linewidth=1.0, zorder=1.5, **style)
         _finish_panel(ax, f"predictor {predictor}")
@@ -103,14 +100,12 @@ def draw_error_against_deferral(records: Iterable[Record]) -> Figure | None:
     figure.set_layout_engine("none")
     for ax, found in zip(axes.flat, points.values(), strict=True):
         place_labels(ax, {m: p for m, p in found.items() if m not in SCALED}, [*found.values()])
-    plt.close(figure)  # it is the caller's to show or to save: pyplot need not keep it
     return figure
 
 
 def _draw_points(ax: Axes, points: dict[str, Point]) -> dict[str, Any]:
     """Draw the methods, raw and scaled ones joined; return a line of each kind."""
     kinds: dict[str, Any] = {}
-    prepare_axes(ax)
     for method, point in points.items():
         label, style = _kind(method)
         (kinds[label],) = ax.plot(*point, **style)
@@ -121,23 +116,23 @@ def _draw_points(ax: Axes, points: dict[str, Point]) -> dict[str, Any]:
     return kinds
 
 
-def _points(study: Study, predictor: str) -> dict[str, Point]:
+def _points(results: Results, predictor: str) -> dict[str, Point]:
     """Return squared error and relative deferral loss of each method."""
     points = {}
-    for method in study.methods(predictor):
-        error = study.mean("risk_l2", predictor, method)
-        loss = _relative_loss(study, predictor, method)
+    for method in results.methods(predictor):
+        error = results.mean("risk_l2", predictor, method)
+        loss = _relative_loss(results, predictor, method)
         if error is not None and loss is not None:
             points[method] = (error, loss)
     return points
 
 
-def _relative_loss(study: Study, predictor: str, method: str) -> float | None:
+def _relative_loss(results: Results, predictor: str, method: str) -> float | None:
     """Return loss over cost, the mean over the costs."""
     names = ("always", "never") if method.startswith("always or") else (method,)
     shares = []
     for cost in COSTS:
-        found = [study.mean("loss", predictor, name, cost) for name in names]
+        found = [results.mean("loss", predictor, name, cost) for name in names]
         known = [loss for loss in found if loss is not None]
         shares += [min(known) / float(cost)] if known else []
     return float(np.mean(shares)) if shares else None
@@ -158,10 +153,12 @@ def _finish_panel(ax: Axes, title: str) -> None:
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     ax.xaxis.set_minor_formatter(NullFormatter())
     ax.margins(0.12)
-    ax.tick_params(labelsize="small")
-    ax.set_title(title, loc="left", fontsize="medium")
-    ax.set_xlabel("Squared error of the risk against the realised loss", fontsize="small")
-    ax.set_ylabel("Loss of learning to defer / cost, mean over costs", fontsize="small")
+    label_axes(
+        ax,
+        title,
+        "Squared error of the risk against the realised loss",
+        "Loss of learning to defer / cost, mean over costs",
+    )
 
 
 # -- temperature scaling -------------------------------------------------------------------------
@@ -189,33 +186,26 @@ def draw_temperature(records: Iterable[Record]) -> Figure | None:
     >>> draw_temperature([]) is None
     True
     """
-    study = Study(records)
-    changes = {name: _changes(study, name) for name in study.predictors}
+    results = Results(records)
+    changes = {name: _changes(results, name) for name in results.predictors}
     changes = {name: found for name, found in changes.items() if found}
     if not changes:
         return None
-    plt = import_pyplot()
     size = (max(4.8 * len(changes), 6.0), 4.0)
-    figure, axes = plt.subplots(
-        1, len(changes), figsize=size, dpi=150, layout="constrained", sharey=True, squeeze=False
-    )
+    figure, axes = new_figure(1, len(changes), size, sharey=True)
     methods = [m for m in PROBABILITIES if any(m in found for found in changes.values())]
     for ax, (predictor, found) in zip(axes.flat, changes.items(), strict=True):
-        prepare_axes(ax)
         ax.axvline(0.0, color=GREY, linewidth=1.2, zorder=1.5)
         for row, method in enumerate(methods):
             for k, change in enumerate(found.get(method, {}).values()):
                 if change is not None:
                     _draw_arrow(ax, change, row + 0.24 * (k - 1), PALETTE[k])
-        ax.set_title(f"predictor {predictor}", loc="left", fontsize="medium")
-        ax.set_xlabel("Change by temperature scaling, %", fontsize="small")
-        ax.tick_params(labelsize="small")
+        label_axes(ax, f"predictor {predictor}", "Change by temperature scaling, %")
         ax.margins(x=0.08)
     first = axes.flat[0]
     first.set_yticks(range(len(methods)), methods)
     first.set_ylim(len(methods) - 0.4, -0.6)
     _temperature_legend(figure)
-    plt.close(figure)
     return figure
 
 
@@ -226,12 +216,12 @@ _MEASURES: dict[str, tuple[str, tuple[str | None, ...]]] = {
 }
 
 
-def _changes(study: Study, predictor: str) -> dict[str, dict[str, Summary | None]]:
+def _changes(results: Results, predictor: str) -> dict[str, dict[str, Summary | None]]:
     """Return, for each risk that is there both ways, the relative changes in per cent."""
-    there = study.methods(predictor)
+    there = results.methods(predictor)
     return {
         raw: {
-            label: _change(study, predictor, (raw, scaled), *what)
+            label: _change(results, predictor, (raw, scaled), *what)
             for label, what in _MEASURES.items()
         }
         for raw, scaled in zip(PROBABILITIES, SCALED, strict=True)
@@ -240,7 +230,7 @@ def _changes(study: Study, predictor: str) -> dict[str, dict[str, Summary | None
 
 
 def _change(
-    study: Study,
+    results: Results,
     predictor: str,
     pair: tuple[str, str],
     quantity: str,
@@ -248,7 +238,7 @@ def _change(
 ) -> Summary | None:
     by_seed: dict[int, list[float]] = {}
     for cost in costs:
-        before, after = (study.values(quantity, predictor, method, cost) for method in pair)
+        before, after = (results.values(quantity, predictor, method, cost) for method in pair)
         for seed in sorted(before.keys() & after.keys()):
             by_seed.setdefault(seed, []).append(100 * (after[seed] / before[seed] - 1))
     if not by_seed:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from condrisk.datasets import CIFAR10, load_cifar10
 from condrisk.paper._figures import COSTS
-from condrisk.paper._records import Key, Record, Store, Unit, save_unit
+from condrisk.paper._records import Key, Record
+from condrisk.paper._study import Progress, QuickConfig, Study, Task, Units, Warn
 from condrisk.paper.cifar10 import _networks
 from condrisk.paper.cifar10._networks import Networks
-from condrisk.paper.cifar10._seed import PREDICTORS, Parts, judge_methods, train_networks
+from condrisk.paper.cifar10._seed import PREDICTORS, Parts, evaluate_methods, train_networks
 
 SETS = ("networks", *PREDICTORS)
 # With `quick`: so many images, enough for every class in every part.
@@ -24,7 +24,7 @@ QUICK_IMAGES = 1200
 
 
 @dataclass(frozen=True)
-class Cifar10Config:
+class Cifar10Config(QuickConfig):
     """What the figures of a run depend on, besides versions and the device.
 
     Parameters
@@ -32,8 +32,6 @@ class Cifar10Config:
     quick : bool, default=False
         One epoch for each network on few images: to see that everything runs, on a CPU too.
     """
-
-    quick: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return what stands in the records."""
@@ -56,8 +54,8 @@ def run_cifar10(
     weights: str | os.PathLike[str] | None = "imagenet",
     data: CIFAR10 | None = None,
     data_home: str | os.PathLike[str] | None = None,
-    tell: Callable[[str], None] | None = None,
-    warn: Callable[[str], None] = warnings.warn,
+    progress: Progress | None = None,
+    warn: Warn = warnings.warn,
 ) -> list[Record]:
     """Run the study on CIFAR-10, or what is missing of it.
 
@@ -81,8 +79,9 @@ def run_cifar10(
         The images; None loads them.
     data_home : path or None, default=None
         Where they are; see `condrisk.datasets.load_cifar10`.
-    tell : callable or None, default=None
-        Called with what is being done.
+    progress : callable or None, default=None
+        Called with the seeds done, all that are left, and what is being done or was just
+        finished; while a seed is worked on, with None for the numbers.
     warn : callable, default=warnings.warn
         Called with a sentence about each file of records that is corrupt and was set aside.
 
@@ -92,24 +91,56 @@ def run_cifar10(
         The records of the chosen seeds.
     """
     config = Cifar10Config() if config is None else config
-    store = Store(Path(folder), warn=warn)
-    units = store.load(config.to_dict())
     networks = Networks(weights=weights, device=device, quick=config.quick)
-    for seed in seeds:
-        if all((name, seed) in units for name in SETS):
-            continue
-        data = _load(data, data_home, quick=config.quick)
-        for unit in _run_seed(data, seed, networks, config, tell):
-            save_unit(unit, store.units_folder)
-            units[unit.key] = unit
-    store.finish(units[key] for key in sorted(units, key=_in_order))
-    return [
-        record for seed in seeds for name in SETS for record in units[name, seed].records.values()
-    ]
+    study = Cifar10Study(config, list(seeds), networks, data, data_home, progress)
+    return study.run(folder, progress=progress, warn=warn)
 
 
-def _in_order(key: Key) -> tuple[int, int]:
-    return key[1], SETS.index(key[0])
+@dataclass(frozen=True)
+class Cifar10Study(Study):
+    """Some seeds of the study; a seed gives three units, its networks and its two predictors."""
+
+    config: Cifar10Config
+    seeds: list[int]
+    networks: Networks
+    data: CIFAR10 | None
+    data_home: str | os.PathLike[str] | None
+    progress: Progress | None
+
+    def keys(self) -> list[Key]:
+        """Return the units of the chosen seeds."""
+        return [(name, seed) for seed in self.seeds for name in SETS]
+
+    def order(self, key: Key) -> tuple[int, int]:
+        """Return the place of a unit: seed by seed."""
+        return key[1], SETS.index(key[0])
+
+    def tasks(self, units: Units) -> list[Task]:
+        """Return a task for each seed that lacks a unit."""
+        left = [s for s in self.seeds if any((name, s) not in units for name in SETS)]
+        data = _load(self.data, self.data_home, quick=self.config.quick) if left else None
+        return [
+            Task(
+                tuple((name, seed) for name in SETS),
+                f"seed {seed}",
+                f"training networks of seed {seed} and estimating their risks",
+                inputs=data,
+            )
+            for seed in left
+        ]
+
+    def do(self, task: Task) -> Iterator[Record]:
+        """Train the networks of a seed, then estimate risks in every way."""
+        seed = task.keys[0][1]
+
+        def log(what: str) -> None:
+            if self.progress is not None:
+                self.progress(None, None, f"seed {seed}: {what}")
+
+        parts = Parts.of(task.inputs, seed)
+        trained = train_networks(parts, self.networks, seed, log)
+        yield from trained.records
+        yield from evaluate_methods(parts, trained, self.networks, seed, log)
 
 
 def _load(
@@ -120,25 +151,3 @@ def _load(
         return data
     rows = np.linspace(0, len(data.labels) - 1, QUICK_IMAGES).astype(int)
     return CIFAR10(np.asarray(data.images[rows]), data.labels[rows])
-
-
-def _run_seed(
-    data: CIFAR10,
-    seed: int,
-    networks: Networks,
-    config: Cifar10Config,
-    tell: Callable[[str], None] | None,
-) -> list[Unit]:
-    """Return the units of a seed: the networks, and each predictor."""
-
-    def say(what: str) -> None:
-        if tell is not None:
-            tell(f"seed {seed}: {what}")
-
-    parts = Parts.of(data, seed)
-    trained = train_networks(parts, networks, seed, say)
-    records = [*trained.records, *judge_methods(parts, trained, networks, seed, say)]
-    units = {name: Unit(name, seed, config.to_dict()) for name in SETS}
-    for record in records:
-        units[record["set"]].records[record["method"]] = record
-    return list(units.values())

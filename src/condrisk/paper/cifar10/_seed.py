@@ -1,4 +1,4 @@
-"""One seed of the study: train the networks, estimate risks in every way, and judge them."""
+"""One seed of the study: train the networks, estimate risks in every way, and evaluate them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
@@ -17,8 +16,8 @@ from sklearn.model_selection import train_test_split
 from condrisk import Deferral, HybridRisk, PlugInRisk, RegressionRisk
 from condrisk.datasets import CIFAR10
 from condrisk.losses import log_loss
-from condrisk.paper._figures import COSTS, price_figures, risk_figures
-from condrisk.paper._memory import Memory
+from condrisk.paper._cached import CachedClassifier
+from condrisk.paper._figures import COSTS, deferral_figures, risk_figures
 from condrisk.paper._records import Record
 from condrisk.paper.cifar10._networks import Networks
 
@@ -29,43 +28,6 @@ REGRESSORS = ("CNN", "ResNet", "EffNet")
 HELD_OUT = 1 / 6
 
 Images = NDArray[np.uint8]
-
-
-class Remembered(ClassifierMixin, BaseEstimator):
-    """A trained network that keeps its answers: all methods ask it about the same images."""
-
-    def __init__(self, network: Any) -> None:
-        self.network = network
-        self._memory = Memory(network)
-
-    def fit(self, X: Any, y: Any) -> Remembered:
-        """Do nothing: it is trained."""
-        return self
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The labels."""
-        return self.network.classes_
-
-    @property
-    def embedding_size_(self) -> int:
-        """The length of an embedding."""
-        return self.network.embedding_size_
-
-    def predict_proba(self, X: Any) -> NDArray[Any]:
-        """Return class probabilities, at once if asked about these very images before."""
-        return self._memory.ask("predict_proba", X)
-
-    def embed(self, X: Any) -> NDArray[Any]:
-        """Return embeddings, at once if asked about these very images before."""
-        return self._memory.ask("embed", X)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable label."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
 
 
 @dataclass
@@ -107,7 +69,7 @@ class Trained:
 
 
 def train_networks(
-    parts: Parts, networks: Networks, seed: int, report: Callable[[str], None]
+    parts: Parts, networks: Networks, seed: int, log: Callable[[str], None]
 ) -> Trained:
     """Train predictors and probability models."""
     trained = Trained()
@@ -116,11 +78,11 @@ def train_networks(
         ("probability", PROBABILITIES, parts.fit, trained.probabilities),
     ):
         for name in names:
-            report(f"training {name} ({role})")
+            log(f"training {name} ({role})")
             start = time.perf_counter()
             network = networks.classifier(name, seed).fit(part.X, part.y)
             seconds = time.perf_counter() - start
-            found[name] = FrozenEstimator(Remembered(network))
+            found[name] = FrozenEstimator(CachedClassifier(network))
             trained.records.append(
                 {
                     "set": "networks",
@@ -144,24 +106,26 @@ def _accuracy(network: Any, test: Part) -> Record:
     }
 
 
-def judge_methods(
-    parts: Parts, trained: Trained, networks: Networks, seed: int, report: Callable[[str], None]
+def evaluate_methods(
+    parts: Parts, trained: Trained, networks: Networks, seed: int, log: Callable[[str], None]
 ) -> Iterator[Record]:
-    """Estimate the risk of each predictor in every way, and judge it on the test images."""
+    """Estimate the risk of each predictor in every way, and evaluate it on the test images."""
     for name, predictor in trained.predictors.items():
         loss = log_loss(
             parts.test.y, predictor.predict_proba(parts.test.X), classes=predictor.classes_
         )
         for method, risk, rows in _methods(name, predictor, parts, trained, networks, seed):
-            report(f"{name}: {method}")
+            log(f"{name}: {method}")
             start = time.perf_counter()
             model = Deferral(risk).fit(rows.X, rows.y)
             fitting = time.perf_counter() - start
             start = time.perf_counter()
             decision = model.decide(parts.test.X, cost=COSTS[0])
             predicting = time.perf_counter() - start
-            prices = {
-                f"{cost:g}": price_figures(loss, model.rule_.defer(decision.risk, cost=cost), cost)
+            by_cost = {
+                f"{cost:g}": deferral_figures(
+                    loss, model.rule_.defer(decision.risk, cost=cost), cost
+                )
                 for cost in COSTS
             }
             yield {
@@ -172,13 +136,13 @@ def judge_methods(
                 "n_test": len(parts.test.y),
                 **risk_figures(loss, decision.risk),
                 "share_above": float((decision.risk > loss).mean()),
-                **_learnt(model.risk_),
-                "costs": prices,
+                **_fitted_parameters(model.risk_),
+                "costs": by_cost,
                 "seconds": {"fit": fitting, "predict": predicting},
             }
 
 
-def _learnt(risk: Any) -> Record:
+def _fitted_parameters(risk: Any) -> Record:
     """Return the few numbers that a method has learnt from held-out images."""
     if isinstance(risk, HybridRisk):
         return {"weights": risk.pool_.weights.tolist(), "scale": risk.scale_}

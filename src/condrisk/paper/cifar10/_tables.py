@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from condrisk.paper._results import Record
 from condrisk.paper._table import Cell, Group, Row, Table
 from condrisk.paper.cifar10._cells import (
     BIAS_HEADER,
@@ -18,7 +19,7 @@ from condrisk.paper.cifar10._cells import (
     spread,
 )
 from condrisk.paper.cifar10._paper import COSTS, ERROR_TABLE, NETWORKS
-from condrisk.paper.cifar10._study import (
+from condrisk.paper.cifar10._results import (
     HYBRID,
     KNOWN_METHODS,
     PLUG_INS,
@@ -26,8 +27,7 @@ from condrisk.paper.cifar10._study import (
     REFERENCES,
     REGRESSIONS,
     TRIVIAL,
-    Record,
-    Study,
+    Results,
     paired,
 )
 
@@ -62,8 +62,8 @@ def all_tables(records: Iterable[Record]) -> list[Table]:
     >>> [table.name for table in all_tables([record])]
     ['table1', 'table6', 'temperature']
     """
-    study = Study(records)
-    builders: tuple[Callable[[Study], Table], ...] = (
+    results = Results(records)
+    builders: tuple[Callable[[Results], Table], ...] = (
         table1,
         table2,
         table6,
@@ -71,37 +71,37 @@ def all_tables(records: Iterable[Record]) -> list[Table]:
         temperature,
         hybrid,
     )
-    tables = [builder(study) for builder in builders]
+    tables = [builder(results) for builder in builders]
     return [table for table in tables if table.groups]
 
 
-def table1(study: Study) -> Table:
+def table1(results: Results) -> Table:
     """Return the errors of the risk of the CNN."""
-    return _errors(study, "CNN", "Table 1: errors of the estimated risk of the CNN")
+    return _errors(results, "CNN", "Table 1: errors of the estimated risk of the CNN")
 
 
-def table2(study: Study) -> Table:
+def table2(results: Results) -> Table:
     """Return the errors of the risk of the ResNet-8."""
-    return _errors(study, "ResNet", "Table 2: errors of the estimated risk of the ResNet")
+    return _errors(results, "ResNet", "Table 2: errors of the estimated risk of the ResNet")
 
 
-def _errors(study: Study, predictor: str, title: str) -> Table:
+def _errors(results: Results, predictor: str, title: str) -> Table:
     table = ERROR_TABLE[predictor]
-    methods = study.methods(predictor)
+    methods = results.methods(predictor)
     columns = ("risk_l1", "risk_l2")
-    best = [least_text(study, predictor, methods, quantity) for quantity in columns]
-    best_aurc = least_text(study, predictor, methods, "aurc")
+    best = [least_text(results, predictor, methods, quantity) for quantity in columns]
+    best_aurc = least_text(results, predictor, methods, "aurc")
     groups = []
     for label, members in _kinds(methods):
         rows = []
         for method in members:
             row = [Cell(method, align="left")]
             for quantity, least in zip(columns, best, strict=True):
-                row += compared(study.summary(quantity, predictor, method, table=table), least)
-            row.append(spread(study.summary("aurc", predictor, method), best_aurc))
-            rows.append((*row, bias_cell(study, predictor, method)))
+                row += compared(results.summary(quantity, predictor, method, table=table), least)
+            row.append(spread(results.summary("aurc", predictor, method), best_aurc))
+            rows.append((*row, bias_cell(results, predictor, method)))
         groups.append(Group(label, tuple(rows)))
-    loss = study.predictor_loss(predictor, table=table)
+    loss = results.predictor_loss(predictor, table=table)
     losses = ""
     if loss is not None and loss.paper is not None:
         ours, paper = spread(loss).text, f"{loss.paper.mean:.2f}"
@@ -119,7 +119,7 @@ def _errors(study: Study, predictor: str, title: str) -> Table:
         Cell("AURC\nours"),
         BIAS_HEADER,
     )
-    return Table(table, title, caption(study, text), header, tuple(groups))
+    return Table(table, title, caption(results, text), header, tuple(groups))
 
 
 def _kinds(methods: Sequence[str]) -> list[tuple[str, list[str]]]:
@@ -134,25 +134,25 @@ def _kinds(methods: Sequence[str]) -> list[tuple[str, list[str]]]:
     return [(label, members) for label, members in kinds.items() if members]
 
 
-def table6(study: Study) -> Table:
+def table6(results: Results) -> Table:
     """Return absolute error and loss of learning to defer, for both predictors."""
     header = [Cell("Method", align="left"), *compared_headers("error")]
     for cost in COSTS:
         header += compared_headers(f"c={cost}")
     header += [Cell("AURC\nours"), BIAS_HEADER]
     groups = []
-    for predictor in study.predictors:
-        methods = study.methods(predictor)
-        best = {key: least_text(study, predictor, methods, *key) for key in _table6_columns()}
-        best_aurc = least_text(study, predictor, methods, "aurc")
+    for predictor in results.predictors:
+        methods = results.methods(predictor)
+        best = {key: least_text(results, predictor, methods, *key) for key in _table6_columns()}
+        best_aurc = least_text(results, predictor, methods, "aurc")
         rows: list[Row] = []
         for method in (*methods, *REFERENCES):
             row = [Cell(method, align="left")]
             for key, least in best.items():
-                found = study.summary(key[0], predictor, method, key[1], table="table6")
+                found = results.summary(key[0], predictor, method, key[1], table="table6")
                 row += compared(found, None if method in REFERENCES else least)
-            row.append(spread(study.summary("aurc", predictor, method), best_aurc))
-            row.append(bias_cell(study, predictor, method))
+            row.append(spread(results.summary("aurc", predictor, method), best_aurc))
+            row.append(bias_cell(results, predictor, method))
             rows.append(tuple(row))
         groups.append(Group(f"predictor {predictor}", tuple(rows)))
     text = (
@@ -161,25 +161,25 @@ def table6(study: Study) -> Table:
         f"{_METHODS} {_REFERENCES} {DIFFERENCE} {_EFFICIENTNET}"
     )
     title = "Table 6: absolute error of the risk and loss of learning to defer"
-    return Table("table6", title, caption(study, text), tuple(header), tuple(groups))
+    return Table("table6", title, caption(results, text), tuple(header), tuple(groups))
 
 
 def _table6_columns() -> list[tuple[str, str | None]]:
     return [("risk_l1", None), *(("loss", cost) for cost in COSTS)]
 
 
-def networks(study: Study) -> Table:
+def networks(results: Results) -> Table:
     """Return how well the networks classify, and how long training them took."""
     groups = []
     for role, label in _NETWORK_ROLES.items():
         rows = []
-        for method in study.methods(NETWORKS):
+        for method in results.methods(NETWORKS):
             if method.partition(" ")[0] == role:
-                accuracy = study.summary("accuracy", NETWORKS, method, table=NETWORKS)
+                accuracy = results.summary("accuracy", NETWORKS, method, table=NETWORKS)
                 row = [Cell(method.partition(" ")[2], align="left")]
                 row += compared(accuracy, number=decimals(2), factor=100)
-                row.append(spread(study.summary("log_loss", NETWORKS, method)))
-                row.append(spread(study.summary("seconds", NETWORKS, method), number=decimals(1)))
+                row.append(spread(results.summary("log_loss", NETWORKS, method)))
+                row.append(spread(results.summary("seconds", NETWORKS, method), number=decimals(1)))
                 rows.append(tuple(row))
         groups += [Group(label, tuple(rows))] if rows else []
     header = (
@@ -194,18 +194,18 @@ def networks(study: Study) -> Table:
         f"{DIFFERENCE} {_EFFICIENTNET}"
     )
     title = "Accuracy of the networks"
-    return Table(NETWORKS, title, caption(study, text), header, tuple(groups))
+    return Table(NETWORKS, title, caption(results, text), header, tuple(groups))
 
 
-def temperature(study: Study) -> Table:
+def temperature(results: Results) -> Table:
     """Return every plug-in risk without and with temperature scaling, side by side."""
     header = [Cell("Method", align="left")]
     for label, _, _ in _QUANTITIES:
         header += [Cell(f"{label}\nraw"), Cell(f"{label}\nscaled")]
     header += [Cell("bias %\nraw"), Cell("bias %\nscaled")]
     groups = []
-    for predictor in study.predictors:
-        there = study.methods(predictor)
+    for predictor in results.predictors:
+        there = results.methods(predictor)
         rows = []
         for method in PROBABILITIES:
             pair = (method, f"{method}, scaled")
@@ -213,8 +213,8 @@ def temperature(study: Study) -> Table:
                 continue
             row = [Cell(method, align="left")]
             for _, quantity, cost in _QUANTITIES:
-                row += _two_cells(study, predictor, pair, quantity, cost)
-            rows.append((*row, *(bias_cell(study, predictor, one) for one in pair)))
+                row += _two_cells(results, predictor, pair, quantity, cost)
+            rows.append((*row, *(bias_cell(results, predictor, one) for one in pair)))
         groups += [Group(f"predictor {predictor}", tuple(rows))] if rows else []
     text = (
         "Plug-in risks with the probabilities as they are, and with a temperature chosen on "
@@ -222,29 +222,29 @@ def temperature(study: Study) -> Table:
         f"difference on the same seeds. {_EFFICIENTNET}"
     )
     title = "The effect of temperature scaling"
-    return Table("temperature", title, caption(study, text), tuple(header), tuple(groups))
+    return Table("temperature", title, caption(results, text), tuple(header), tuple(groups))
 
 
 def _two_cells(
-    study: Study, predictor: str, pair: tuple[str, str], quantity: str, cost: str | None
+    results: Results, predictor: str, pair: tuple[str, str], quantity: str, cost: str | None
 ) -> list[Cell]:
     """Return both figures, the lower one bold if the seeds agree on it."""
-    difference = paired(study, predictor, *pair, quantity, cost)
+    difference = paired(results, predictor, *pair, quantity, cost)
     cells = []
     for sign, method in zip((1, -1), pair, strict=True):
-        summary = study.summary(quantity, predictor, method, cost)
+        summary = results.summary(quantity, predictor, method, cost)
         lower = difference is not None and difference.by_two_se(sign)
         cells.append(spread(summary, bold=lower))
     return cells
 
 
-def hybrid(study: Study) -> Table:
+def hybrid(results: Results) -> Table:
     """Return by how much the recalibrated risk differs from every other method."""
     columns = [column for column in _QUANTITIES if column[0] not in ("L1", "AURC")]
     header = [Cell("Hybrid minus", align="left"), *(Cell(label) for label, _, _ in columns)]
     groups = []
-    for predictor in study.predictors:
-        methods = study.methods(predictor)
+    for predictor in results.predictors:
+        methods = results.methods(predictor)
         if HYBRID not in methods:
             continue
         rows: list[Row] = []
@@ -252,7 +252,7 @@ def hybrid(study: Study) -> Table:
             if method == HYBRID:
                 continue
             found = [
-                paired(study, predictor, HYBRID, method, quantity, cost)
+                paired(results, predictor, HYBRID, method, quantity, cost)
                 for _, quantity, cost in columns
             ]
             rows.append((Cell(method, align="left"), *map(paired_cell, found)))
@@ -263,4 +263,4 @@ def hybrid(study: Study) -> Table:
         f"by two standard errors. {_REFERENCES}"
     )
     title = "The recalibrated risk against every other method"
-    return Table("hybrid", title, caption(study, text), tuple(header), tuple(groups))
+    return Table("hybrid", title, caption(results, text), tuple(header), tuple(groups))

@@ -9,7 +9,7 @@ from typing import Any
 
 from condrisk.paper.baselines import KernelRejector, NetRegressor, SelectiveNet
 from condrisk.paper.rwr._methods import SEED, PaperSplit, register_method
-from condrisk.paper.rwr._study import DEFAULT
+from condrisk.paper.rwr._results import DEFAULT
 from condrisk.risk import AutoRisk
 
 # Their networks are trained by torch.

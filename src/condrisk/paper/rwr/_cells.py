@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 from condrisk.paper._summary import Summary
 from condrisk.paper._table import Cell
-from condrisk.paper.rwr._study import Study
+from condrisk.paper.rwr._results import Results
 
 _DIFFERENCE = (
     "Δ/SE: ours minus the paper's, less what rounding explains, in standard errors of ours; "
@@ -37,7 +36,7 @@ def cells(
     (ours,) = lone_cell(summary, number, best)
     if summary is None or summary.paper is None:
         return [ours, Cell(), Cell()]
-    return [ours, Cell(number(summary.paper.mean)), Cell(_signed(summary.in_se))]
+    return [ours, Cell(number(summary.paper.mean)), Cell(summary.in_se_text())]
 
 
 def lone_cell(
@@ -49,17 +48,9 @@ def lone_cell(
     return [Cell(text, bold=text == best)]
 
 
-def _signed(value: float | None) -> str:
-    if value is None:
-        return ""
-    if math.isinf(value):
-        return "+∞" if value > 0 else "-∞"
-    return f"{value:+.1f}" if abs(value) >= 0.05 else "0.0"
-
-
-def caption(study: Study, text: str, published: bool = True) -> str:
+def caption(results: Results, text: str, published: bool = True) -> str:
     folds = sorted(
-        {len(study.records(s, m)) for s in study.paper_sets for m in study.methods} - {0}
+        {len(results.records(s, m)) for s in results.paper_sets for m in results.methods} - {0}
     )
     if not folds:
         return text

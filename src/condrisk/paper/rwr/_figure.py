@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from condrisk._drawing import GREY, PALETTE, import_pyplot, prepare_axes
+from condrisk._drawing import GREY, PALETTE, import_pyplot
+from condrisk.paper._panels import label_axes, new_figure
+from condrisk.paper._results import Record
 from condrisk.paper.rwr._paper import COSTS, MODELS
-from condrisk.paper.rwr._study import Record, Study
+from condrisk.paper.rwr._results import Results
 from condrisk.plots import RiskProfileDisplay
 
 if TYPE_CHECKING:
@@ -58,12 +60,8 @@ def draw_profile(records: Iterable[Record]) -> Figure | None:
     RiskProfileDisplay.from_predictions(
         rows["y"], rows["prediction"], rows["risk"], name=FIGURE_METHOD, ax=ax
     )
-    ax.set_title(
-        f"{FIGURE_SET}, fold {record['fold'] + 1}: an MLP, and a forest that estimates its "
-        "squared error",
-        loc="left",
-        fontsize="medium",
-    )
+    fold = f"{FIGURE_SET}, fold {record['fold'] + 1}"
+    label_axes(ax, f"{fold}: an MLP, and a forest that estimates its squared error")
     plt.close(figure)  # it is the caller's to show or to save: pyplot need not keep it
     return figure
 
@@ -91,18 +89,15 @@ def draw_calibration_against_deferral(records: Iterable[Record]) -> Figure | Non
     >>> draw_calibration_against_deferral([]) is None
     True
     """
-    study = Study(records)
-    points = {name: _points(study, name) for name in study.paper_sets}
+    results = Results(records)
+    points = {name: _points(results, name) for name in results.paper_sets}
     points = {name: found for name, found in points.items() if found}
     if not points:
         return None
-    plt = import_pyplot()
     n_columns = min(4, len(points))
     n_rows = -(-len(points) // n_columns)
     size = (max(2.6 * n_columns, 6.5), max(2.5 * n_rows + 0.9, 4.2))
-    figure, axes = plt.subplots(
-        n_rows, n_columns, figsize=size, dpi=150, layout="constrained", squeeze=False
-    )
+    figure, axes = new_figure(n_rows, n_columns, size)
     for ax in axes.flat[len(points) :]:
         ax.set_axis_off()
     for ax, (name, found) in zip(axes.flat, points.items(), strict=False):
@@ -112,19 +107,18 @@ def draw_calibration_against_deferral(records: Iterable[Record]) -> Figure | Non
     )
     figure.supylabel("Deferral loss / cost, mean over costs", fontsize="medium")
     _draw_legend(figure, columns=5 if n_columns > 2 else 3)
-    plt.close(figure)
     return figure
 
 
-def _points(study: Study, name: str) -> dict[str, dict[str, tuple[float, float]]]:
+def _points(results: Results, name: str) -> dict[str, dict[str, tuple[float, float]]]:
     """Return, for predictor and calibrator, relative error and relative deferral loss."""
     points: dict[str, dict[str, tuple[float, float]]] = {}
     for predictor in MODELS:
         found: dict[str, tuple[float, float]] = {}
         for calibrator in MODELS:
             method = f"{predictor}+{calibrator}"
-            error = study.mean("risk_rmse", name, method)
-            losses = {cost: study.mean("loss", name, method, cost) for cost in COSTS}
+            error = results.mean("risk_rmse", name, method)
+            losses = {cost: results.mean("loss", name, method, cost) for cost in COSTS}
             shares = [loss / float(cost) for cost, loss in losses.items() if loss is not None]
             if error is not None and shares:
                 found[calibrator] = (error, float(np.mean(shares)))
@@ -135,7 +129,6 @@ def _points(study: Study, name: str) -> dict[str, dict[str, tuple[float, float]]
 
 
 def _draw_set(ax: Axes, name: str, points: dict[str, dict[str, tuple[float, float]]]) -> None:
-    prepare_axes(ax)
     ax.axhline(1.0, color=GREY, linewidth=1.0, linestyle="--", zorder=1.5)
     for predictor, found in points.items():
         color = PALETTE[MODELS.index(predictor)]
@@ -144,8 +137,7 @@ def _draw_set(ax: Axes, name: str, points: dict[str, dict[str, tuple[float, floa
         for calibrator, (error, loss) in found.items():
             style: dict[str, Any] = {"color": color, "marker": _MARKERS[calibrator]}
             ax.plot(error, loss, markersize=5, markeredgecolor="white", **style)
-    ax.set_title(name, loc="left", fontsize="medium")
-    ax.tick_params(labelsize="small")
+    label_axes(ax, name)
     ax.margins(0.08)
 
 

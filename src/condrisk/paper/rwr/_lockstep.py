@@ -195,11 +195,11 @@ class LockstepMLPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=self.dtype)
-        answer = np.empty((len(X), len(self.n_iter_)))
+        output = np.empty((len(X), len(self.n_iter_)))
         for start in range(0, len(X), _BLOCK):
             rows = slice(start, start + _BLOCK)
-            answer[rows] = outputs(self.coefs_, self.intercepts_, X[rows])
-        return answer[:, 0] if self._one_target else answer
+            output[rows] = outputs(self.coefs_, self.intercepts_, X[rows])
+        return output[:, 0] if self._one_target else output
 
     def target(self, k: int) -> Self:
         """Return the network of one target as a fitted estimator by itself.

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import config_context
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
@@ -167,13 +165,3 @@ def make_methods(*, mlp: MLP) -> dict[str, Any]:
                 f"got {type(methods[name]).__name__}."
             )
     return methods
-
-
-def describe(estimator: Any) -> str:
-    """Return every parameter of an estimator as text: equal texts, equal models once fitted."""
-    with config_context(print_changed_only=False):
-        is_ours = isinstance(estimator, BaseEstimator)
-        text = estimator.__repr__(N_CHAR_MAX=10**9) if is_ours else repr(estimator)
-    # A function or object that does not describe itself shows its address, which is another one
-    # in every process.
-    return re.sub(r" at 0x[0-9a-f]+", "", " ".join(text.split()))

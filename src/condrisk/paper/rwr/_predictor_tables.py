@@ -9,7 +9,7 @@ from condrisk.paper._summary import Summary
 from condrisk.paper._table import Cell, Group, Row, Table
 from condrisk.paper.rwr._cells import adaptive, caption, cells, headers, lone_cell, two_decimals
 from condrisk.paper.rwr._paper import MODELS, PAIRS
-from condrisk.paper.rwr._study import Study
+from condrisk.paper.rwr._results import Results
 
 
 @dataclass(frozen=True)
@@ -77,36 +77,38 @@ EXTRA_VIEWS = (
 )
 
 
-def by_predictor(study: Study, view: _View) -> Table:
+def by_predictor(results: Results, view: _View) -> Table:
     """Return a quantity of each calibrator for each predictor, and of the other methods."""
-    calibrators = [m for m in MODELS if any(f"{p}+{m}" in study.methods for p in MODELS)]
-    others = [method for method in study.methods if method not in PAIRS]
+    calibrators = [m for m in MODELS if any(f"{p}+{m}" in results.methods for p in MODELS)]
+    others = [method for method in results.methods if method not in PAIRS]
     header = [Cell("Predictor", align="left")] + (headers("loss") if view.with_loss else [])
     for calibrator in calibrators:
         header += headers(calibrator) if view.published else [Cell(calibrator)]
     header += [Cell("own\nours" if view.published else "own")] if others else []
     groups = []
-    for set_name in study.paper_sets:
+    for set_name in results.paper_sets:
         rows = []
         for label in (*MODELS, *others):
-            if study.records(set_name, label):
-                row = _predictor_row(study, view, set_name, label, calibrators)
-                own = None if label in MODELS else _summary(study, view, set_name, label)
+            if results.records(set_name, label):
+                row = _predictor_row(results, view, set_name, label, calibrators)
+                own = None if label in MODELS else _summary(results, view, set_name, label)
                 rows.append((*row, *(lone_cell(own, view.number) if others else [])))
         if any(cell.text for row in rows for cell in row[1:]):
             groups.append(Group(set_name, tuple(rows)))
     text = f"{view.caption} {_OWN}" if others else view.caption
-    note = caption(study, text, published=view.published)
+    note = caption(results, text, published=view.published)
     return Table(view.name, view.title, note, tuple(header), tuple(groups))
 
 
 def _predictor_row(
-    study: Study, view: _View, set_name: str, label: str, calibrators: Sequence[str]
+    results: Results, view: _View, set_name: str, label: str, calibrators: Sequence[str]
 ) -> Row:
     row = [Cell(label, align="left")]
     if view.with_loss:
-        row += cells(study.summary("predictor_loss", set_name, label), view.number)
-    found = [_summary(study, view, set_name, f"{label}+{calibrator}") for calibrator in calibrators]
+        row += cells(results.summary("predictor_loss", set_name, label), view.number)
+    found = [
+        _summary(results, view, set_name, f"{label}+{calibrator}") for calibrator in calibrators
+    ]
     means = [summary.mean for summary in found if summary is not None]
     best = view.number(view.best(means)) if view.best and means else None
     for summary in found:
@@ -114,8 +116,8 @@ def _predictor_row(
     return tuple(row)
 
 
-def _summary(study: Study, view: _View, set_name: str, method: str) -> Summary | None:
+def _summary(results: Results, view: _View, set_name: str, method: str) -> Summary | None:
     if view.quantity != "r2":
-        return study.summary(view.quantity, set_name, method)
-    value = study.r2(set_name, method)
-    return None if value is None else Summary(value, None, len(study.records(set_name, method)))
+        return results.summary(view.quantity, set_name, method)
+    value = results.r2(set_name, method)
+    return None if value is None else Summary(value, None, len(results.records(set_name, method)))

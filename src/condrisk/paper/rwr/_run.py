@@ -5,25 +5,24 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from hashlib import sha256
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, Literal
 
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from condrisk.paper._dispatch import Progress, run_tasks
 from condrisk.paper._figures import COSTS
-from condrisk.paper._records import Key, Record, Store, Unit
+from condrisk.paper._records import Key, Record
+from condrisk.paper._study import Progress, Study, Task, Units, Warn, check_choice
 from condrisk.paper.rwr._baselines import NEED_TORCH
 from condrisk.paper.rwr._data import SETS, StudySet, load_set
-from condrisk.paper.rwr._fitting import Fitted, Rows, fit_methods
-from condrisk.paper.rwr._judging import judge
-from condrisk.paper.rwr._methods import MLP, SEED, describe, make_methods
+from condrisk.paper.rwr._evaluation import evaluate
+from condrisk.paper.rwr._fingerprint import fingerprint
+from condrisk.paper.rwr._fitting import Rows, fit_methods
+from condrisk.paper.rwr._methods import MLP, SEED, make_methods
 
 # What the paper's figure shows; its rows are kept in the records.
 _FIGURE = ("energy", 0, "MLP+RF")
@@ -66,7 +65,7 @@ def run_rwr(
     scheduler: str | None = None,
     data_home: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
-    warn: Callable[[str], None] = warnings.warn,
+    warn: Warn = warnings.warn,
 ) -> list[Record]:
     """Run the study of regression with rejection, or what is missing of it.
 
@@ -112,144 +111,89 @@ def run_rwr(
     (10, 'LR+LR')
     """
     config = RwRConfig() if config is None else config
-    sets = _check_choice("sets", sets, SETS)
     estimators = make_methods(mlp=config.mlp)
-    chosen = _check_choice("methods", methods, tuple(estimators))
+    chosen = check_choice("methods", methods, estimators)
     if methods is None and find_spec("torch") is None:
         chosen = [name for name in chosen if name not in NEED_TORCH]
         warn(
             f"{', '.join(NEED_TORCH)} are left out: they need torch, which is not installed "
             f'(pip install "condrisk[torch]").'
         )
-    estimators = {name: estimators[name] for name in chosen}
-    store = Store(Path(folder), warn=warn)
-    units = store.load(config.to_dict())
-    tasks = list(_open_tasks(sets, estimators, units, config, data_home))
-    run_tasks(
-        _do,
-        tasks,
-        units,
-        store,
-        order=_in_order,
-        n_jobs=n_jobs,
-        scheduler=scheduler,
-        progress=progress,
+    study = RwRStudy(
+        config,
+        check_choice("sets", sets, SETS),
+        {name: estimators[name] for name in chosen},
+        data_home,
     )
-    return [
-        units[name, fold].records[method]
-        for name in sets
-        for fold in sorted(fold for other, fold in units if other == name)
-        for method in chosen
-    ]
+    return study.run(folder, n_jobs=n_jobs, scheduler=scheduler, progress=progress, warn=warn)
 
 
-def _check_choice(name: str, given: Sequence[str] | None, valid: tuple[str, ...]) -> list[str]:
-    if given is None:
-        return list(valid)
-    unknown = [choice for choice in given if choice not in valid]
-    if isinstance(given, str) or unknown or not given:
-        raise ValueError(f"{name} must be a list of some of {', '.join(valid)}; got {given!r}.")
-    return [choice for choice in valid if choice in given]
+@dataclass(frozen=True)
+class RwRStudy(Study):
+    """Some sets and methods of the study; a unit is one fold of a set."""
 
-
-def _in_order(key: Key) -> tuple[int, int]:
-    return SETS.index(key[0]), key[1]
-
-
-# -- what is to be done ---------------------------------------------------------------------------
-
-
-@dataclass
-class Task:
-    """The methods that one fold of one set still needs."""
-
-    data: StudySet
-    fold: int
+    config: RwRConfig
+    names: list[str]
     methods: dict[str, Any]
-    unit: Unit
+    data_home: str | os.PathLike[str] | None
 
-    @property
-    def key(self) -> Key:
-        """The key of its unit."""
-        return self.unit.key
+    def order(self, key: Key) -> tuple[int, int]:
+        """Return the place of a unit: set by set."""
+        return SETS.index(key[0]), key[1]
 
-    @property
-    def title(self) -> str:
-        """What to call it."""
-        return f"{self.data.name}, fold {self.fold + 1}"
+    def keys(self) -> list[Key]:
+        """Return every fold of the chosen sets."""
+        return [(name, fold) for name in self.names for fold in range(10)]
 
-    @property
-    def work(self) -> float:
-        """A rough measure of the time it takes, for order and progress."""
-        return len(self.data.X) * len(self.methods)
+    def chosen(self, units: Units) -> list[Record]:
+        """Return the records of the chosen methods only."""
+        return [units[key].records[method] for key in self.keys() for method in self.methods]
 
-
-def _fingerprint(method: Any) -> str:
-    return sha256(describe(method).encode()).hexdigest()[:16]
-
-
-def _open_tasks(
-    sets: Sequence[str],
-    methods: dict[str, Any],
-    units: dict[Key, Unit],
-    config: RwRConfig,
-    data_home: str | os.PathLike[str] | None,
-) -> Iterator[Task]:
-    """Yield what is not on record yet, or was recorded for another method of the same name."""
-    prints = {name: _fingerprint(method) for name, method in methods.items()}
-    # The largest sets first: two processes then end at about the same time.
-    for name in sorted(sets, key=lambda name: "parkinsons" not in name):
-        missing = {}
-        for fold in range(10):
+    def tasks(self, units: Units) -> Iterator[Task]:
+        """Yield what is not on record, or was recorded for another method of the same name."""
+        prints = {name: fingerprint(method) for name, method in self.methods.items()}
+        loaded: dict[str, StudySet] = {}
+        for name, fold in self.keys():
             known = units[name, fold].records if (name, fold) in units else {}
-            missing[fold] = {
+            missing = {
                 method: estimator
-                for method, estimator in methods.items()
+                for method, estimator in self.methods.items()
                 if known.get(method, {}).get("fingerprint") != prints[method]
             }
-        if not any(missing.values()):
-            continue
-        data = load_set(name, folds=config.folds, data_home=data_home)
-        for fold, needed in missing.items():
-            if needed:
-                unit = units.get((name, fold)) or Unit(name, fold, config.to_dict())
-                yield Task(data, fold, needed, unit)
+            if not missing:
+                continue
+            if name not in loaded:
+                loaded[name] = load_set(name, folds=self.config.folds, data_home=self.data_home)
+            yield Task(
+                ((name, fold),),
+                f"{name}, fold {fold + 1}",
+                f"fitting {', '.join(missing)} on {name}, fold {fold + 1}",
+                work=len(loaded[name].X) * len(missing),
+                inputs=(loaded[name], missing),
+            )
 
-
-def _do(task: Task) -> Unit:
-    """Fit and judge what a fold needs."""
-    train, test = task.data.folds[task.fold]
-    groups = task.data.groups
-    rows = Rows(task.data.X, task.data.y, groups)
-    new: dict[str, Record] = {}
-    with _one_thread(task.methods), warnings.catch_warnings():
-        # The paper's networks are stopped after 800 epochs, converged or not.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.filterwarnings("ignore", message="Got `batch_size` less than 1 or larger")
-        X_test, y_test = task.data.X[test], task.data.y[test]
-        for fitted in _named(fit_methods(task.methods, rows.take(train)), task):
-            record = {
-                "set": task.data.name,
-                "fold": task.fold,
-                "method": fitted.name,
-                "fingerprint": _fingerprint(task.methods[fitted.name]),
-                "n_train": len(train),
-                "n_test": len(test),
-            }
-            keep = (task.data.name, task.fold, fitted.name) == _FIGURE
-            new[fitted.name] = record | judge(fitted, X_test, y_test, keep_rows=keep)
-    return Unit(task.unit.set, task.unit.fold, task.unit.config, task.unit.records | new)
-
-
-def _named(fits: Iterator[Fitted], task: Task) -> Iterator[Fitted]:
-    """Say on which fold a method failed."""
-    try:
-        yield from fits
-    except Exception as error:
-        error.add_note(
-            f"while fitting {', '.join(task.methods)} on {task.data.name}, fold {task.fold + 1}"
-        )
-        raise
+    def do(self, task: Task) -> Iterator[Record]:
+        """Fit what a fold needs, and evaluate it."""
+        [(name, fold)] = task.keys
+        data, methods = task.inputs
+        train, test = data.folds[fold]
+        rows = Rows(data.X, data.y, data.groups)
+        with _one_thread(methods), warnings.catch_warnings():
+            # The paper's networks are stopped after 800 epochs, converged or not.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.filterwarnings("ignore", message="Got `batch_size` less than 1 or larger")
+            X_test, y_test = data.X[test], data.y[test]
+            for fitted in fit_methods(methods, rows.take(train)):
+                record = {
+                    "set": name,
+                    "fold": fold,
+                    "method": fitted.name,
+                    "fingerprint": fingerprint(methods[fitted.name]),
+                    "n_train": len(train),
+                    "n_test": len(test),
+                }
+                keep = (name, fold, fitted.name) == _FIGURE
+                yield record | evaluate(fitted, X_test, y_test, keep_rows=keep)
 
 
 @contextmanager

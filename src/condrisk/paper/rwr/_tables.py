@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from condrisk.paper._results import Record
 from condrisk.paper._table import Cell, Group, Row, Table
 from condrisk.paper.rwr._cells import caption, cells, headers, two_decimals
 from condrisk.paper.rwr._paper import COSTS, MODELS, PAIRS
 from condrisk.paper.rwr._predictor_tables import EXTRA_VIEWS, TABLE_3_VIEW, by_predictor
-from condrisk.paper.rwr._study import DEFAULT, Record, Study
+from condrisk.paper.rwr._results import DEFAULT, Results
 
 # The scale of the paper's Table 4: least, middle, largest.
 LOW, MIDDLE, HIGH = (0x5A, 0x8A, 0xC6), (0xFC, 0xFC, 0xFF), (0xF8, 0x69, 0x6B)
@@ -40,25 +41,25 @@ def all_tables(records: Iterable[Record]) -> list[Table]:
 
 def table3(records: Iterable[Record]) -> Table:
     """Return the loss of each predictor and the absolute error of each calibrator on it."""
-    return by_predictor(Study(records), TABLE_3_VIEW)
+    return by_predictor(Results(records), TABLE_3_VIEW)
 
 
 def table4(records: Iterable[Record]) -> Table:
     """Return absolute error and deferral losses of the pairs on energy, shaded as in the paper."""
-    study = Study(records)
+    results = Results(records)
     name, *costs = _cost_header()
     groups = []
-    for label, methods in _method_groups(study, "energy"):
-        rows = [_table4_row(study, method) for method in methods]
+    for label, methods in _method_groups(results, "energy"):
+        rows = [_table4_row(results, method) for method in methods]
         rows = _shaded(rows) if label in MODELS else rows
-        references = _reference_rows(study, "energy", methods)
+        references = _reference_rows(results, "energy", methods)
         rows += [(row[0], Cell(), Cell(), Cell(), *row[1:]) for row in references]
         groups.append(Group(label, tuple(rows)))
     return Table(
         "table4",
         "Table 4: absolute error of the calibrator and deferral loss on energy",
         caption(
-            study,
+            results,
             "error: absolute error of the calibrator. Blue is low and red is high, within each "
             f"column and predictor; ours and the paper's each by themselves. {_REFERENCES}",
         ),
@@ -69,11 +70,11 @@ def table4(records: Iterable[Record]) -> Table:
 
 def table5(records: Iterable[Record]) -> Table:
     """Return the deferral losses of the paper's selection, the benchmarks and new methods."""
-    study = Study(records)
-    methods = (*SELECTED, *study.new_methods)
+    results = Results(records)
+    methods = (*SELECTED, *results.new_methods)
     return _deferral_table(
-        study,
-        lambda name: [(name, [m for m in methods if study.records(name, m)])],
+        results,
+        lambda name: [(name, [m for m in methods if results.records(name, m)])],
         name="table5",
         title="Table 5: deferral loss of the selected methods and the benchmarks",
     )
@@ -81,10 +82,10 @@ def table5(records: Iterable[Record]) -> Table:
 
 def table7(records: Iterable[Record]) -> Table:
     """Return the deferral losses of all methods, a block for each set and predictor."""
-    study = Study(records)
+    results = Results(records)
     return _deferral_table(
-        study,
-        lambda name: [(f"{name}, {label}", m) for label, m in _method_groups(study, name)],
+        results,
+        lambda name: [(f"{name}, {label}", m) for label, m in _method_groups(results, name)],
         name="table7",
         title="Table 7: deferral loss of all methods",
     )
@@ -92,17 +93,17 @@ def table7(records: Iterable[Record]) -> Table:
 
 def extras(records: Iterable[Record]) -> list[Table]:
     """Return what the paper does not print: proper error, ranking, bias, and how many defer."""
-    study = Study(records)
-    tables = [by_predictor(study, view) for view in EXTRA_VIEWS]
+    results = Results(records)
+    tables = [by_predictor(results, view) for view in EXTRA_VIEWS]
     groups = []
-    for set_name in study.paper_sets:
-        there = [method for method in study.methods if study.records(set_name, method)]
-        rows = [_method_row(study, "rate", set_name, method) for method in there]
+    for set_name in results.paper_sets:
+        there = [method for method in results.methods if results.records(set_name, method)]
+        rows = [_method_row(results, "rate", set_name, method) for method in there]
         groups.append(Group(set_name, tuple(rows)))
     rates = Table(
         "human-rate",
         "Share of the test rows that is deferred",
-        caption(study, "The paper's are from its authors' result files."),
+        caption(results, "The paper's are from its authors' result files."),
         _cost_header(),
         tuple(groups),
     )
@@ -137,23 +138,23 @@ def shade(values: Sequence[float | None]) -> list[str | None]:
 
 
 def _deferral_table(
-    study: Study,
+    results: Results,
     blocks: Callable[[str], list[tuple[str, list[str]]]],
     *,
     name: str,
     title: str,
 ) -> Table:
     groups = []
-    for set_name in study.paper_sets:
+    for set_name in results.paper_sets:
         found = [(label, methods) for label, methods in blocks(set_name) if methods]
         shown = [method for _, methods in found for method in methods]
-        best = [_least(study, set_name, shown, cost) for cost in COSTS]
+        best = [_least(results, set_name, shown, cost) for cost in COSTS]
         for label, methods in found:
-            rows = [_method_row(study, "loss", set_name, method, best) for method in methods]
-            rows += _reference_rows(study, set_name, methods)
+            rows = [_method_row(results, "loss", set_name, method, best) for method in methods]
+            rows += _reference_rows(results, set_name, methods)
             groups.append(Group(label, tuple(rows)))
     text = f"{_REFERENCES} Of the methods, the least loss at two decimals is bold."
-    return Table(name, title, caption(study, text), _cost_header(), tuple(groups))
+    return Table(name, title, caption(results, text), _cost_header(), tuple(groups))
 
 
 def _cost_header() -> Row:
@@ -161,9 +162,9 @@ def _cost_header() -> Row:
     return (Cell("Method", align="left"), *costs)
 
 
-def _method_groups(study: Study, set_name: str) -> list[tuple[str, list[str]]]:
+def _method_groups(results: Results, set_name: str) -> list[tuple[str, list[str]]]:
     """Return the methods that a set has: the pairs of each predictor, then all others."""
-    there = [method for method in study.methods if study.records(set_name, method)]
+    there = [method for method in results.methods if results.records(set_name, method)]
     groups = [
         (model, [m for m in there if m in PAIRS and predictor(m) == model]) for model in MODELS
     ]
@@ -184,7 +185,7 @@ def predictor(method: str) -> str:
 
 
 def _method_row(
-    study: Study,
+    results: Results,
     quantity: str,
     set_name: str,
     method: str,
@@ -192,11 +193,11 @@ def _method_row(
 ) -> Row:
     row = [Cell(method, align="left")]
     for cost, least in zip(COSTS, best, strict=True):
-        row += cells(study.summary(quantity, set_name, method, cost), two_decimals, least)
+        row += cells(results.summary(quantity, set_name, method, cost), two_decimals, least)
     return tuple(row)
 
 
-def _reference_rows(study: Study, set_name: str, methods: Sequence[str]) -> list[Row]:
+def _reference_rows(results: Results, set_name: str, methods: Sequence[str]) -> list[Row]:
     """Return what a method has to beat, and what it cannot."""
     rows: list[Row] = []
     always = [Cell("always", align="left")]
@@ -205,25 +206,25 @@ def _reference_rows(study: Study, set_name: str, methods: Sequence[str]) -> list
     rows.append(tuple(always))
     owners = {predictor(method): method for method in reversed(methods)}
     for name in dict.fromkeys(predictor(method) for method in methods):
-        loss = study.summary("predictor_loss", set_name, owners[name])
+        loss = results.summary("predictor_loss", set_name, owners[name])
         never = [Cell(f"never: {name}", align="left")]
         rows.append((*never, *(cells(loss, two_decimals) * len(COSTS))))
         oracle = [Cell(f"oracle: {name}", align="left")]
         for cost in COSTS:
-            oracle += cells(study.summary("oracle", set_name, owners[name], cost), two_decimals)
+            oracle += cells(results.summary("oracle", set_name, owners[name], cost), two_decimals)
         rows.append(tuple(oracle))
     return rows
 
 
-def _least(study: Study, set_name: str, methods: Iterable[str], cost: str) -> str | None:
-    means = [study.mean("loss", set_name, method, cost) for method in methods]
+def _least(results: Results, set_name: str, methods: Iterable[str], cost: str) -> str | None:
+    means = [results.mean("loss", set_name, method, cost) for method in methods]
     known = [mean for mean in means if mean is not None]
     return two_decimals(min(known)) if known else None
 
 
-def _table4_row(study: Study, method: str) -> Row:
-    error = cells(study.summary("risk_l1", "energy", method), two_decimals)
-    loss = _method_row(study, "loss", "energy", method)
+def _table4_row(results: Results, method: str) -> Row:
+    error = cells(results.summary("risk_l1", "energy", method), two_decimals)
+    loss = _method_row(results, "loss", "energy", method)
     return (loss[0], *error, *loss[1:])
 
 

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from condrisk.paper.theory._checks import check_count, check_non_negative, check_open_unit
-from condrisk.paper.theory._complexity_types import Complexity, LowerBound
-
-# How many standard errors are added to a Monte Carlo estimate of a complexity: with normal errors
-# the sum is too small once in 740 times.
-STANDARD_ERRORS = 3.0
+from condrisk.paper.theory._complexity import Complexity
 
 INDEPENDENT_ROWS = (
     "The rows are independent draws from one law, and neither the predictor nor the class of "
@@ -69,34 +65,18 @@ class Bound:
         return self.value
 
 
-class Read(NamedTuple):
-    """A complexity as bound functions use it."""
-
-    value: float
-    monte_carlo: float
-    empirical: bool
-    assumptions: tuple[str, ...]
+def read_complexity(complexity: Any) -> Complexity:
+    """Return a complexity; a number is taken as an upper bound of the expected one."""
+    if isinstance(complexity, Complexity):
+        return complexity
+    return Complexity(value=check_non_negative(complexity, "complexity"), kind="upper")
 
 
-def read_complexity(complexity: Any) -> Read:
-    """Return what a bound function needs of a complexity; refuse what is only a lower bound."""
-    if isinstance(complexity, LowerBound):
-        raise TypeError(
-            f"complexity must not be a LowerBound ({complexity.name or 'unnamed'}): a bound needs "
-            f"the complexity or something greater, and this may be smaller. Give a Complexity, or "
-            f"a number that is an upper bound of the expected complexity."
-        )
-    if not isinstance(complexity, Complexity):
-        value = check_non_negative(complexity, "complexity")
-        return Read(value, 0.0, False, ("The complexity given is at least the expected one.",))
-    if complexity.standard_error == 0:
-        return Read(complexity.value, 0.0, complexity.scope == "empirical", ())
-    note = (
-        f"The complexity was estimated by Monte Carlo; {STANDARD_ERRORS:g} of its standard errors "
-        f"were added, and the true one is no greater than that."
-    )
-    extra = STANDARD_ERRORS * complexity.standard_error
-    return Read(complexity.value, extra, complexity.scope == "empirical", (note,))
+def complexity_assumption(complexity: Any) -> tuple[str, ...]:
+    """Return what a bound rests on if it was given a bare number."""
+    if isinstance(complexity, Complexity):
+        return ()
+    return ("The complexity given is at least the expected one.",)
 
 
 def deviation(n: Any, delta: Any) -> float:
@@ -105,8 +85,18 @@ def deviation(n: Any, delta: Any) -> float:
     return math.sqrt(math.log(1 / failure) / (2 * rows))
 
 
-def excess_terms(read: Read, s: float, *, lipschitz: float, loss_range: float) -> dict[str, float]:
-    """Terms of the bound on the excess loss of an empirical minimiser over a class.
+def excess_bound(
+    complexity: Any,
+    n: Any,
+    delta: Any,
+    *,
+    lipschitz: float,
+    loss_range: float,
+    trivial: float,
+    assumptions: tuple[str, ...],
+    claim: str,
+) -> Bound:
+    """Bound the excess loss of an empirical minimiser over a class.
 
     With loss ℓ in [0, B], L-Lipschitz in the function's value, and Φ = sup_θ [E ℓ_θ − Ê ℓ_θ] +
     Ê ℓ_θ* − E ℓ_θ*, the excess is at most Φ because Ê ℓ_θ̂ ≤ Ê ℓ_θ*. Symmetrisation and
@@ -115,18 +105,44 @@ def excess_terms(read: Read, s: float, *, lipschitz: float, loss_range: float) -
     most B/n, so Φ − 2·(it) changes by at most 4B/n, has a mean of at most 0, and pays 4B·s;
     contraction afterwards holds for the given rows.
     """
-    weight = 4 if read.empirical else 2
-    return _with_monte_carlo(read, 2 * lipschitz, weight * loss_range * s)
+    read = read_complexity(complexity)
+    weight = 4 if read.scope == "empirical" else 2
+    return _likely_bound(
+        complexity,
+        {
+            "complexity": 2 * lipschitz * read.value,
+            "deviation": weight * loss_range * deviation(n, delta),
+        },
+        delta,
+        trivial=trivial,
+        assumptions=assumptions,
+        claim=claim,
+    )
 
 
-def one_sided_terms(read: Read, s: float, *, scale: float) -> dict[str, float]:
-    """Terms of the bound on E ℓ_θ for all θ with Ê ℓ_θ = 0, with ℓ in [0, scale].
+def interpolation_bound(
+    complexity: Any,
+    n: Any,
+    delta: Any,
+    *,
+    scale: float,
+    assumptions: tuple[str, ...],
+    claim: str,
+) -> Bound:
+    """Bound E ℓ_θ for all θ with Ê ℓ_θ = 0, with ℓ in [0, scale].
 
     There is no θ* to compare with, so sup [E ℓ_θ − Ê ℓ_θ] changes by scale/n only: scale·s, and
     with the empirical complexity, which is counted twice, 3·scale·s.
     """
-    weight = 3 if read.empirical else 1
-    return _with_monte_carlo(read, 2 * scale, weight * scale * s)
+    read = read_complexity(complexity)
+    weight = 3 if read.scope == "empirical" else 1
+    terms = {
+        "complexity": 2 * scale * read.value,
+        "deviation": weight * scale * deviation(n, delta),
+    }
+    return _likely_bound(
+        complexity, terms, delta, trivial=scale, assumptions=assumptions, claim=claim
+    )
 
 
 def likely(delta: float) -> str:
@@ -134,9 +150,21 @@ def likely(delta: float) -> str:
     return f"With probability at least {1 - delta:g} over the rows,"
 
 
-def _with_monte_carlo(read: Read, factor: float, deviations: float) -> dict[str, float]:
-    terms = {"complexity": factor * read.value}
-    if read.monte_carlo > 0:
-        terms["monte_carlo"] = factor * read.monte_carlo
-    terms["deviation"] = deviations
-    return terms
+def _likely_bound(
+    complexity: Any,
+    terms: dict[str, float],
+    delta: float,
+    *,
+    trivial: float,
+    assumptions: tuple[str, ...],
+    claim: str,
+) -> Bound:
+    """Return the sum of the terms; ``{value}`` in the claim stands for it."""
+    value = sum(terms.values())
+    return Bound(
+        value=value,
+        terms=terms,
+        assumptions=(INDEPENDENT_ROWS, *assumptions, *complexity_assumption(complexity)),
+        statement=f"{likely(delta)} {claim.format(value=f'{value:.4g}')}",
+        trivial=trivial,
+    )

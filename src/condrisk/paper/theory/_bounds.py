@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from condrisk.paper.theory._bound import (
-    INDEPENDENT_ROWS,
-    Bound,
-    deviation,
-    excess_terms,
-    likely,
-    read_complexity,
-)
+from condrisk.paper.theory._bound import Bound, excess_bound
 from condrisk.paper.theory._checks import check_non_negative, check_positive
-from condrisk.paper.theory._complexity_types import Complexity
+from condrisk.paper.theory._complexity import Complexity
 
 _RANGE = (
     "Losses and all functions of the class lie in [0, {upper:g}] (clip the functions if need be)."
@@ -30,7 +23,7 @@ def realised_absolute_bound(
     ----------
     complexity : Complexity or float
         Rademacher complexity of the class G. A number is taken as an upper bound of the expected
-        one; of an estimate, three standard errors are added.
+        one.
     n : int
         The number of rows.
     upper : float
@@ -61,21 +54,20 @@ def realised_absolute_bound(
     >>> realised_absolute_bound(complexity=constants, n=1000, upper=1.0, delta=0.05).value
     0.1026
     """
-    read, s, top = read_complexity(complexity), deviation(n, delta), check_positive(upper, "upper")
-    terms = excess_terms(read, s, lipschitz=1.0, loss_range=top)
-    value = sum(terms.values())
-    return Bound(
-        value=value,
-        terms=terms,
+    top = check_positive(upper, "upper")
+    return excess_bound(
+        complexity,
+        n,
+        delta,
+        lipschitz=1.0,
+        loss_range=top,
+        trivial=top,
         assumptions=(
-            INDEPENDENT_ROWS,
             _RANGE.format(upper=top),
             "ĝ minimises the mean absolute error against the realised losses over the class.",
-            *read.assumptions,
         ),
-        statement=f"{likely(delta)} E|ĝ(X) − Z| exceeds the least in the class by at most "
-        f"{value:.4g}, where Z is the realised loss.",
-        trivial=top,
+        claim="E|ĝ(X) − Z| exceeds the least in the class by at most {value}, where Z is the "
+        "realised loss.",
     )
 
 
@@ -88,7 +80,7 @@ def squared_error_bound(
     ----------
     complexity : Complexity or float
         Rademacher complexity of the class G. A number is taken as an upper bound of the expected
-        one; of an estimate, three standard errors are added.
+        one.
     n : int
         The number of rows.
     upper : float
@@ -120,21 +112,19 @@ def squared_error_bound(
     >>> squared_error_bound(complexity=constants, n=1000, upper=1.0, delta=0.05).value
     0.1279
     """
-    read, s, top = read_complexity(complexity), deviation(n, delta), check_positive(upper, "upper")
-    terms = excess_terms(read, s, lipschitz=2 * top, loss_range=top**2)
-    value = sum(terms.values())
-    return Bound(
-        value=value,
-        terms=terms,
+    top = check_positive(upper, "upper")
+    return excess_bound(
+        complexity,
+        n,
+        delta,
+        lipschitz=2 * top,
+        loss_range=top**2,
+        trivial=top**2,
         assumptions=(
-            INDEPENDENT_ROWS,
             _RANGE.format(upper=top),
             "ĝ minimises the mean squared error against the realised losses over the class.",
-            *read.assumptions,
         ),
-        statement=f"{likely(delta)} E(ĝ(X) − g(X))² exceeds the least in the class by at most "
-        f"{value:.4g}.",
-        trivial=top**2,
+        claim="E(ĝ(X) − g(X))² exceeds the least in the class by at most {value}.",
     )
 
 

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import math
 
-from condrisk.paper.theory._bound import (
-    INDEPENDENT_ROWS,
-    Bound,
-    deviation,
-    excess_terms,
-    likely,
-    read_complexity,
-)
+from condrisk.paper.theory._bound import Bound, excess_bound, likely
 from condrisk.paper.theory._bounds_plug_in import LOSS_RANGE, REALIZABLE
 from condrisk.paper.theory._checks import check_non_negative, check_open_unit, check_positive
-from condrisk.paper.theory._complexity_types import Complexity
+from condrisk.paper.theory._complexity import Complexity
 
 
 def plug_in_kl_bound(*, kl: float, upper: float) -> Bound:
@@ -62,8 +55,7 @@ def cross_entropy_kl_bound(
     Parameters
     ----------
     complexity : Complexity or float
-        Σₖ Rad(H_k). A number is taken as an upper bound of the expected one; of an estimate,
-        three standard errors are added.
+        Σₖ Rad(H_k). A number is taken as an upper bound of the expected one.
     n : int
         The number of rows.
     floor : float
@@ -90,24 +82,22 @@ def cross_entropy_kl_bound(
     >>> cross_entropy_kl_bound(complexity=0.001, n=10_000, floor=0.05, delta=0.05).value
     0.1133
     """
-    read, s = read_complexity(complexity), deviation(n, delta)
     least = check_open_unit(floor, "floor")
     if least > 0.5:
         raise ValueError(f"floor must be at most 0.5, as two classes share 1, got {least}")
-    terms = excess_terms(read, s, lipschitz=1 / least, loss_range=math.log(1 / least))
-    value = sum(terms.values())
-    return Bound(
-        value=value,
-        terms=terms,
+    return excess_bound(
+        complexity,
+        n,
+        delta,
+        lipschitz=1 / least,
+        loss_range=math.log(1 / least),
+        trivial=math.log(1 / least),
         assumptions=(
-            INDEPENDENT_ROWS,
             f"The members of H are probability vectors with no entry below {least:g}.",
             REALIZABLE,
             "p_θ̂ minimises the mean cross-entropy over H.",
-            *read.assumptions,
         ),
-        statement=f"{likely(delta)} E KL(p(X) ‖ p_θ̂(X)) is at most {value:.4g} nats.",
-        trivial=math.log(1 / least),
+        claim="E KL(p(X) ‖ p_θ̂(X)) is at most {value} nats.",
     )
 
 
@@ -119,8 +109,7 @@ def plug_in_cross_entropy_bound(
     Parameters
     ----------
     complexity : Complexity or float
-        Σₖ Rad(H_k). A number is taken as an upper bound of the expected one; of an estimate,
-        three standard errors are added.
+        Σₖ Rad(H_k). A number is taken as an upper bound of the expected one.
     n : int
         The number of rows.
     floor : float

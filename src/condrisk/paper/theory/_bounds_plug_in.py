@@ -8,21 +8,13 @@ from __future__ import annotations
 
 import math
 
-from condrisk.paper.theory._bound import (
-    INDEPENDENT_ROWS,
-    Bound,
-    deviation,
-    excess_terms,
-    likely,
-    one_sided_terms,
-    read_complexity,
-)
+from condrisk.paper.theory._bound import Bound, excess_bound, interpolation_bound, likely
 from condrisk.paper.theory._checks import (
     check_count,
     check_non_negative,
     check_positive,
 )
-from condrisk.paper.theory._complexity_types import Complexity
+from condrisk.paper.theory._complexity import Complexity
 
 SIMPLEX = "The members of H are probability vectors."
 REALIZABLE = "The true probabilities p are, almost everywhere, those of a member of H."
@@ -74,8 +66,7 @@ def brier_probability_bound(*, complexity: Complexity | float, n: int, delta: fl
     Parameters
     ----------
     complexity : Complexity or float
-        Σₖ Rad(H_k). A number is taken as an upper bound of the expected one; of an estimate,
-        three standard errors are added.
+        Σₖ Rad(H_k). A number is taken as an upper bound of the expected one.
     n : int
         The number of rows.
     delta : float
@@ -100,21 +91,15 @@ def brier_probability_bound(*, complexity: Complexity | float, n: int, delta: fl
     >>> brier_probability_bound(complexity=0.01, n=10_000, delta=0.05).value
     0.08895
     """
-    read, s = read_complexity(complexity), deviation(n, delta)
-    terms = excess_terms(read, s, lipschitz=2.0, loss_range=2.0)
-    value = sum(terms.values())
-    return Bound(
-        value=value,
-        terms=terms,
-        assumptions=(
-            INDEPENDENT_ROWS,
-            SIMPLEX,
-            REALIZABLE,
-            "p_θ̂ minimises the mean Brier loss over H.",
-            *read.assumptions,
-        ),
-        statement=f"{likely(delta)} E‖p_θ̂(X) − p(X)‖² is at most {value:.4g}.",
+    return excess_bound(
+        complexity,
+        n,
+        delta,
+        lipschitz=2.0,
+        loss_range=2.0,
         trivial=2.0,
+        assumptions=(SIMPLEX, REALIZABLE, "p_θ̂ minimises the mean Brier loss over H."),
+        claim="E‖p_θ̂(X) − p(X)‖² is at most {value}.",
     )
 
 
@@ -128,8 +113,7 @@ def plug_in_bound(
     Parameters
     ----------
     complexity : Complexity or float
-        Σₖ Rad(H_k). A number is taken as an upper bound of the expected one; of an estimate,
-        three standard errors are added.
+        Σₖ Rad(H_k). A number is taken as an upper bound of the expected one.
     n : int
         The number of rows.
     n_classes : int
@@ -184,8 +168,7 @@ def plug_in_matched_bound(
     Parameters
     ----------
     complexity : Complexity or float
-        Σₖ Rad(H_k). A number is taken as an upper bound of the expected one; of an estimate,
-        three standard errors are added.
+        Σₖ Rad(H_k). A number is taken as an upper bound of the expected one.
     n : int
         The number of rows.
     upper : float
@@ -211,22 +194,21 @@ def plug_in_matched_bound(
     >>> plug_in_matched_bound(complexity=0.01, n=10_000, upper=1.0, delta=0.05).value
     0.03448
     """
-    read, s, top = read_complexity(complexity), deviation(n, delta), check_positive(upper, "upper")
-    terms = excess_terms(read, s, lipschitz=top / 2, loss_range=top)
-    value = sum(terms.values())
-    return Bound(
-        value=value,
-        terms=terms,
+    top = check_positive(upper, "upper")
+    return excess_bound(
+        complexity,
+        n,
+        delta,
+        lipschitz=top / 2,
+        loss_range=top,
+        trivial=top,
         assumptions=(
-            INDEPENDENT_ROWS,
             SIMPLEX,
             LOSS_RANGE.format(upper=top),
             "θ̂ minimises the mean absolute error of its plug-in risk against realised losses.",
-            *read.assumptions,
         ),
-        statement=f"{likely(delta)} E|g_ca,θ̂(X) − Z| exceeds the least in the class by at most "
-        f"{value:.4g}, where Z is the realised loss.",
-        trivial=top,
+        claim="E|g_ca,θ̂(X) − Z| exceeds the least in the class by at most {value}, where Z is "
+        "the realised loss.",
     )
 
 
@@ -240,8 +222,7 @@ def separable_bound(
     Parameters
     ----------
     complexity : Complexity or float
-        Σₖ Rad(H_k). A number is taken as an upper bound of the expected one; of an estimate,
-        three standard errors are added.
+        Σₖ Rad(H_k). A number is taken as an upper bound of the expected one.
     n : int
         The number of rows.
     delta : float
@@ -269,20 +250,16 @@ def separable_bound(
     >>> separable_bound(complexity=0.01, n=10_000, delta=0.05).value
     0.03224
     """
-    read, s, top = read_complexity(complexity), deviation(n, delta), check_positive(upper, "upper")
-    terms = one_sided_terms(read, s, scale=top)
-    value = sum(terms.values())
-    return Bound(
-        value=value,
-        terms=terms,
+    top = check_positive(upper, "upper")
+    return interpolation_bound(
+        complexity,
+        n,
+        delta,
+        scale=top,
         assumptions=(
-            INDEPENDENT_ROWS,
             SIMPLEX,
             LOSS_RANGE.format(upper=top),
             "The label is a function of x, and p_θ̂ gives it probability one at every row.",
-            *read.assumptions,
         ),
-        statement=f"{likely(delta)} the plug-in risk of every predictor is off by at most "
-        f"{value:.4g} on average.",
-        trivial=top,
+        claim="the plug-in risk of every predictor is off by at most {value} on average.",
     )

@@ -36,7 +36,7 @@ def fat_cantor_measure(depth: int) -> float:
 
     Examples
     --------
-    >>> from condrisk.paper.theory import fat_cantor_measure
+    >>> from condrisk.paper.theory._cantor import fat_cantor_measure
     >>> fat_cantor_measure(0), fat_cantor_measure(1), fat_cantor_measure(5)
     (1.0, 0.75, 0.515625)
     """
@@ -58,7 +58,7 @@ def fat_cantor_intervals(depth: int) -> Floats:
 
     Examples
     --------
-    >>> from condrisk.paper.theory import fat_cantor_intervals
+    >>> from condrisk.paper.theory._cantor import fat_cantor_intervals
     >>> fat_cantor_intervals(1)
     array([[0.   , 0.375],
            [0.625, 1.   ]])
@@ -88,7 +88,7 @@ def in_fat_cantor(x: ArrayLike, *, depth: int) -> NDArray[np.bool_]:
 
     Examples
     --------
-    >>> from condrisk.paper.theory import in_fat_cantor
+    >>> from condrisk.paper.theory._cantor import in_fat_cantor
     >>> in_fat_cantor([0.0, 0.375, 0.4, 0.625, 2.0], depth=10)
     array([ True,  True, False,  True, False])
     """
@@ -117,7 +117,7 @@ def distance_to_fat_cantor(x: ArrayLike, *, depth: int) -> Floats:
 
     Examples
     --------
-    >>> from condrisk.paper.theory import distance_to_fat_cantor
+    >>> from condrisk.paper.theory._cantor import distance_to_fat_cantor
     >>> distance_to_fat_cantor([-1.0, 0.5, 0.375], depth=10)
     array([1.   , 0.125, 0.   ])
     """
@@ -168,7 +168,7 @@ def distance_regressor_error(lipschitz: float, *, depth: int | None = None) -> f
 
     Examples
     --------
-    >>> from condrisk.paper.theory import distance_regressor_error
+    >>> from condrisk.paper.theory._cantor import distance_regressor_error
     >>> [round(distance_regressor_error(m), 3) for m in (1, 100, 10_000)]
     [0.482, 0.127, 0.013]
     """

@@ -31,7 +31,7 @@ class LipschitzRegressor:
     Examples
     --------
     >>> import numpy as np
-    >>> from condrisk.paper.theory import LipschitzRegressor
+    >>> from condrisk.paper.theory._cantor_regression import LipschitzRegressor
     >>> ramp = LipschitzRegressor(nodes=np.array([0.0, 2.0]), values=np.array([0.0, 1.0]))
     >>> ramp.predict([-1.0, 0.5, 3.0])
     array([0.  , 0.25, 1.  ])
@@ -69,7 +69,7 @@ def best_lipschitz_regressor(
 
     Examples
     --------
-    >>> from condrisk.paper.theory import best_lipschitz_regressor
+    >>> from condrisk.paper.theory._cantor_regression import best_lipschitz_regressor
     >>> best_lipschitz_regressor(100.0).predict([0.005, 0.5])  # inside C, and in the widest gap
     array([0., 1.])
     """
@@ -114,7 +114,7 @@ def best_lipschitz_error(lipschitz: float, *, depth: int = 5, n_cells: int = 409
 
     Examples
     --------
-    >>> from condrisk.paper.theory import best_lipschitz_error
+    >>> from condrisk.paper.theory._cantor_regression import best_lipschitz_error
     >>> [round(best_lipschitz_error(m), 3) for m in (1, 10, 100)]
     [0.427, 0.234, 0.075]
     """

@@ -1,4 +1,4 @@
-"""Rademacher complexities that can be computed for given signs, or in closed form.
+"""Rademacher complexities: what a class of functions counts for in a bound.
 
 The empirical complexity of a class G on rows x₁, …, xₙ is E_σ sup_g (1/n) Σᵢ σᵢ g(xᵢ) with
 independent random signs σ; its mean over the rows is the expected complexity.
@@ -7,124 +7,58 @@ independent random signs σ; its mean over the rows is the expected complexity.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy.special import beta
 
-from condrisk.paper.theory._checks import (
-    check_count,
-    check_interval,
-    check_matrix,
-    check_non_negative,
-)
-from condrisk.paper.theory._complexity_types import Complexity
-from condrisk.paper.theory._signs import MeanOverSigns, Signs, mean_over_signs
+from condrisk.paper.theory._checks import check_count, check_interval, check_non_negative
+
+Kind = Literal["exact", "upper"]
+Scope = Literal["expected", "empirical"]
 
 
-def linear_complexity(
-    X: ArrayLike,
-    *,
-    radius: float,
-    norm: Literal[1, 2, "inf"] = 2,
-    n_draws: int = 10_000,
-    random_state: Any = None,
-) -> Complexity:
-    """Empirical complexity of the linear functions x ↦ w·x with ‖w‖ ≤ radius.
+@dataclass(frozen=True, kw_only=True)
+class Complexity:
+    """A Rademacher complexity, or an upper bound of one: what a bound function may be given.
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        The rows. A column of ones makes room for an intercept.
-    radius : float
-        The greatest norm of the weights.
-    norm : {1, 2, "inf"}, default=2
-        Which norm of the weights.
-    n_draws : int, default=10_000
-        How many sign vectors to draw. Where there are no more than that (n ≤ 13 rows by default),
-        each is taken once and the result is exact.
-    random_state : None, int or numpy.random.Generator
-        Seeds the signs.
-
-    Returns
-    -------
-    Complexity
-        Of kind "exact" or "estimate", scope "empirical".
-
-    See Also
-    --------
-    linear_bound : An upper bound in closed form.
-
-    Notes
-    -----
-    For given signs Σᵢ σᵢ w·xᵢ = w·S with S = Σᵢ σᵢ xᵢ, and the greatest value of w·S over a ball
-    is the radius times the dual norm of S: for norms 1, 2 and inf the greatest entry, the length
-    and the sum of the absolute entries. So each draw costs one product of signs and rows, and
-    only the mean over the draws is random.
+    value : float
+        The complexity, never negative.
+    kind : {"exact", "upper"}
+        Exact, or an upper bound.
+    scope : {"expected", "empirical"}, default="expected"
+        Whether it is the mean over samples of rows (or bounds it for every sample), or belongs
+        to the rows at hand. With the latter a bound pays more for deviations.
+    name : str, default=""
+        The class of functions, in words.
 
     Examples
     --------
-    >>> from condrisk.paper.theory import linear_complexity
-    >>> linear_complexity([[1.0], [1.0]], radius=1.0).value  # E|σ₁ + σ₂| / 2
-    0.5
+    Linear functions x ↦ w·x with ‖w‖₂ ≤ 2: at most 2·√Σ‖xᵢ‖² / n.
+
+    >>> import numpy as np
+    >>> from condrisk.paper.theory import Complexity
+    >>> X = np.array([[3.0, 4.0], [0.0, 5.0]])
+    >>> value = float(2 * np.linalg.norm(X) / len(X))
+    >>> Complexity(value=value, kind="upper", scope="empirical", name="linear").value
+    7.0711
     """
-    rows = check_matrix(X, "X", "rows by features")
-    size = check_non_negative(radius, "radius")
-    dual = dual_norm(norm)
 
-    def supremum(signs: Signs) -> NDArray[np.float64]:
-        return size / len(rows) * np.linalg.norm(signs @ rows, ord=dual, axis=1)
+    value: float
+    kind: Kind
+    scope: Scope = "expected"
+    name: str = ""
 
-    mean = _mean(supremum, rows, n_draws, random_state, width=rows.shape[1])
-    return as_complexity(mean, name=f"linear functions, {norm}-norm of the weights ≤ {size:g}")
-
-
-def finite_complexity(
-    values: ArrayLike, *, n_draws: int = 10_000, random_state: Any = None
-) -> Complexity:
-    """Empirical complexity of a finite class, from the values of its members on the rows.
-
-    Parameters
-    ----------
-    values : array-like of shape (n_members, n_samples)
-        The value of each member at each row.
-    n_draws : int, default=10_000
-        How many sign vectors to draw. Where there are no more than that, each is taken once and
-        the result is exact.
-    random_state : None, int or numpy.random.Generator
-        Seeds the signs.
-
-    Returns
-    -------
-    Complexity
-        Of kind "exact" or "estimate", scope "empirical".
-
-    See Also
-    --------
-    massart_bound : An upper bound that needs no draws.
-
-    Notes
-    -----
-    For given signs the supremum is the greatest entry of values @ σ / n. Any function may first be
-    subtracted from all members, because E Σ σᵢ c(xᵢ) = 0: the mean member is, which makes no draw
-    negative and the estimate less noisy.
-
-    Examples
-    --------
-    >>> from condrisk.paper.theory import finite_complexity
-    >>> finite_complexity([[0.0, 0.0], [1.0, 1.0]]).value  # E max(0, σ₁ + σ₂) / 2
-    0.25
-    """
-    members = check_matrix(values, "values", "members by rows")
-    centred = (members - members.mean(axis=0)).T
-
-    def supremum(signs: Signs) -> NDArray[np.float64]:
-        # About the mean member the greatest is at least zero, up to rounding.
-        return np.maximum((signs @ centred).max(axis=1), 0.0) / len(centred)
-
-    mean = _mean(supremum, centred, n_draws, random_state, width=len(members))
-    return as_complexity(mean, name=f"{len(members)} functions")
+    def __post_init__(self) -> None:
+        check_non_negative(self.value, "value")
+        if self.kind not in get_args(Kind):
+            raise ValueError(f"kind must be one of {get_args(Kind)}, got {self.kind!r}")
+        if self.scope not in get_args(Scope):
+            raise ValueError(f"scope must be one of {get_args(Scope)}, got {self.scope!r}")
 
 
 def constant_complexity(*, n: int, lower: float = 0.0, upper: float = 1.0) -> Complexity:
@@ -163,31 +97,114 @@ def constant_complexity(*, n: int, lower: float = 0.0, upper: float = 1.0) -> Co
     return Complexity(value=value, kind="exact", name=f"constants in [{start:g}, {end:g}]")
 
 
-def dual_norm(norm: Any) -> float:
-    """Return the order of the norm that is dual to the named one."""
-    if isinstance(norm, str | int | float) and not isinstance(norm, bool):
-        if norm in (1, 2):
-            return np.inf if norm == 1 else 2
-        if norm in ("inf", np.inf):
-            return 1
-    raise ValueError(f'norm must be 1, 2 or "inf", got {norm!r}')
+def massart_bound(*, n_members: int, n: int, radius: float) -> Complexity:
+    """Massart's upper bound of the complexity of a finite class.
+
+    Parameters
+    ----------
+    n_members : int
+        How many functions the class has (or how many different vectors of values it can have on
+        n rows).
+    n : int
+        The number of rows.
+    radius : float
+        How far a value can be from one fixed function: M/2 for values in [0, M].
+
+    Returns
+    -------
+    Complexity
+        Of kind "upper". It holds for all rows, so the scope is "expected".
+
+    Notes
+    -----
+    For t > 0, exp(t·E max Z) ≤ E max exp(tZ) ≤ Σ_members E exp(tZ) ≤ m·exp(t²r²/2) for the sums
+    Z = Σ σᵢ vᵢ with r = max‖v‖₂, because E exp(tσv) = cosh(tv) ≤ exp(t²v²/2). The best t gives
+    E max Z ≤ r√(2 ln m). A fixed function may be subtracted from all members first, and r is then
+    at most radius·√n.
+
+    Examples
+    --------
+    >>> from condrisk.paper.theory._complexity import massart_bound
+    >>> massart_bound(n_members=8, n=100, radius=0.5).value  # 0.5 √(2 ln 8 / 100)
+    0.10197
+    """
+    count, rows = check_count(n_members, "n_members"), check_count(n, "n")
+    value = check_non_negative(radius, "radius") * np.sqrt(2 * np.log(count) / rows)
+    return Complexity(value=float(value), kind="upper", name=f"{count} functions")
 
 
-def as_complexity(mean: MeanOverSigns, *, name: str, factor: float = 1.0) -> Complexity:
-    """Make a mean over signs, times `factor`, an empirical complexity."""
+def stump_bound(*, n: int, n_features: int, lower: float = -1.0, upper: float = 1.0) -> Complexity:
+    """Upper bound of the complexity of decision stumps, whatever the rows are.
+
+    Parameters
+    ----------
+    n : int
+        The number of rows.
+    n_features : int
+        The number of features.
+    lower, upper : float, default=-1.0, 1.0
+        The range of the stumps' values.
+
+    Returns
+    -------
+    Complexity
+        Of kind "upper", scope "expected".
+
+    Notes
+    -----
+    About the middle of the range the extreme stumps take values ±half. A feature has at most
+    n − 1 thresholds between rows, each with two directions, and there are two constants: at most
+    2d(n − 1) + 2 vectors of length half·√n. The rest is Massart's lemma.
+
+    Examples
+    --------
+    >>> from condrisk.paper.theory import stump_bound
+    >>> stump_bound(n=1000, n_features=10, lower=0.0, upper=1.0).value
+    0.07036
+    """
+    rows, features = check_count(n, "n"), check_count(n_features, "n_features")
+    start, end = check_interval(lower, upper, names=("lower", "upper"))
+    patterns = 2 * features * (rows - 1) + 2
+    value = (end - start) / 2 * np.sqrt(2 * np.log(patterns) / rows)
+    name = f"stumps with values in [{start:g}, {end:g}]"
+    return Complexity(value=float(value), kind="upper", name=name)
+
+
+def sum_complexities(complexities: Iterable[Complexity]) -> Complexity:
+    """Add up the complexities of the K coordinates of a class of vectors of probabilities.
+
+    Parameters
+    ----------
+    complexities : iterable of Complexity
+        One for each class label k: that of {x ↦ p(x)ₖ}.
+
+    Returns
+    -------
+    Complexity
+        The sum. It is exact if all are, else an upper bound; it is empirical if any is.
+
+    Examples
+    --------
+    >>> from condrisk.paper.theory import constant_complexity, sum_complexities
+    >>> sum_complexities([constant_complexity(n=2)] * 2).value
+    0.5
+    """
+    members = _check_complexities(complexities)
+    exact = all(member.kind == "exact" for member in members)
+    empirical = any(member.scope == "empirical" for member in members)
     return Complexity(
-        value=factor * mean.value,
-        kind="exact" if mean.exact else "estimate",
-        standard_error=factor * mean.standard_error,
-        scope="empirical",
-        name=name,
+        value=float(sum(member.value for member in members)),
+        kind="exact" if exact else "upper",
+        scope="empirical" if empirical else "expected",
+        name=" + ".join(sorted({member.name for member in members if member.name})),
     )
 
 
-def _mean(
-    supremum: Any, rows: NDArray[np.float64], n_draws: Any, random_state: Any, *, width: int
-) -> MeanOverSigns:
-    draws = check_count(n_draws, "n_draws", minimum=2)
-    return mean_over_signs(
-        supremum, n=len(rows), n_draws=draws, random_state=random_state, width=width
-    )
+def _check_complexities(complexities: Any) -> list[Complexity]:
+    members = list(complexities)
+    if not members:
+        raise ValueError("complexities is empty: at least one is needed")
+    for member in members:
+        if not isinstance(member, Complexity):
+            raise TypeError(f"complexities must hold Complexity objects, got {member!r}")
+    return members

@@ -17,8 +17,7 @@ from condrisk.paper.theory._bounds_plug_in import (
     plug_in_bound,
     plug_in_matched_bound,
 )
-from condrisk.paper.theory._complexity import constant_complexity
-from condrisk.paper.theory._complexity_types import Complexity, sum_complexities
+from condrisk.paper.theory._complexity import Complexity, constant_complexity, sum_complexities
 from condrisk.paper.theory._registry import Floats, Outcome, flaw
 
 _LOW, _HIGH = 0.1, 0.9  # the probability of class 1 at x = 0 and at x = 1

@@ -35,7 +35,7 @@ class CantorRows:
 
     Examples
     --------
-    >>> from condrisk.paper.theory import sample_cantor_world
+    >>> from condrisk.paper.theory._separable import sample_cantor_world
     >>> rows = sample_cantor_world(5, random_state=0)
     >>> rows.x.shape, rows.y.shape, rows.prediction.shape, rows.risk.shape
     ((5,), (5,), (5,), (5,))
@@ -69,7 +69,7 @@ class SeparableResult:
 
     Examples
     --------
-    >>> from condrisk.paper.theory import separable_experiment
+    >>> from condrisk.paper.theory._separable import separable_experiment
     >>> separable_experiment(500, lipschitz=1.0, random_state=0).regression_limit
     0.2137
     """
@@ -100,7 +100,7 @@ def sample_cantor_world(n: int, *, depth: int = 5, random_state: Any = None) -> 
 
     Examples
     --------
-    >>> from condrisk.paper.theory import sample_cantor_world
+    >>> from condrisk.paper.theory._separable import sample_cantor_world
     >>> rows = sample_cantor_world(1000, random_state=0)
     >>> bool(((rows.prediction != rows.y) == rows.risk).all())
     True
@@ -140,7 +140,7 @@ def separable_experiment(
 
     Examples
     --------
-    >>> from condrisk.paper.theory import separable_experiment
+    >>> from condrisk.paper.theory._separable import separable_experiment
     >>> result = separable_experiment(500, lipschitz=10.0, random_state=0)
     >>> result.regression_error > result.regression_limit > 0.11
     True
@@ -155,10 +155,10 @@ def separable_experiment(
     plain = fit_lipschitz(rows.x, rows.risk, m).predict(every.x)
     augmented = np.zeros(len(every.x))
     for value in (0, 1):
-        seen, asked = rows.prediction == value, every.prediction == value
-        if seen.any():
-            augmented[asked] = fit_lipschitz(rows.x[seen], rows.risk[seen], m).predict(
-                every.x[asked]
+        fitted, predicted = rows.prediction == value, every.prediction == value
+        if fitted.any():
+            augmented[predicted] = fit_lipschitz(rows.x[fitted], rows.risk[fitted], m).predict(
+                every.x[predicted]
             )
     return SeparableResult(
         n=len(rows.x),

@@ -9,9 +9,14 @@ from __future__ import annotations
 
 import math
 
-from condrisk.paper.theory._bound import Bound, deviation, read_complexity
+from condrisk.paper.theory._bound import (
+    Bound,
+    complexity_assumption,
+    deviation,
+    read_complexity,
+)
 from condrisk.paper.theory._checks import check_count, check_non_negative, check_positive
-from condrisk.paper.theory._complexity_types import Complexity
+from condrisk.paper.theory._complexity import Complexity
 
 __all__ = [
     "proposition_1",
@@ -394,17 +399,16 @@ def _linear(
     constant: dict[str, float] | None = None,
 ) -> Bound:
     """Return factor × complexity + deviations × s, which most of the printed bounds are."""
-    read, s = read_complexity(complexity), deviation(n, delta)
     terms = {
         **(constant or {}),
-        "complexity": factor * (read.value + read.monte_carlo),
-        "deviation": deviations * s,
+        "complexity": factor * read_complexity(complexity).value,
+        "deviation": deviations * deviation(n, delta),
     }
     value = sum(terms.values())
     return Bound(
         value=value,
         terms=terms,
-        assumptions=(f"As printed. {flaw}", *read.assumptions),
+        assumptions=(f"As printed. {flaw}", *complexity_assumption(complexity)),
         statement=f"As printed: with probability at least {1 - delta:g}, {claim} at most "
         f"{value:.4g}.",
         trivial=trivial,

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from condrisk.paper._page import HALF, MOST, markdown_table
+from condrisk.paper._results import Record
 from condrisk.paper.cifar10._paper import NETWORKS
-from condrisk.paper.cifar10._study import LEVEL, Record, Study
+from condrisk.paper.cifar10._results import LEVEL, Results
 from condrisk.paper.cifar10.claims._beaten import beaten, recalibration
-from condrisk.paper.cifar10.claims._common import HALF, MOST, REFUTED, markdown_table
+from condrisk.paper.cifar10.claims._common import REFUTED
 from condrisk.paper.cifar10.claims._methods import (
     best_of_all,
     calibration_beats_regression,
@@ -25,7 +27,7 @@ from condrisk.paper.cifar10.claims._temperature import scaling_hurts
 
 __all__ = ["claims_page"]
 
-_SECTIONS: tuple[Callable[[Study], str], ...] = (
+_SECTIONS: tuple[Callable[[Results], str], ...] = (
     calibration_beats_regression,
     better_probabilities,
     representations_help,
@@ -82,19 +84,19 @@ def claims_page(records: Iterable[Record]) -> str:
     >>> print(claims_page([record]).splitlines()[0])
     # The paper's claims about CIFAR-10, checked
     """
-    study = Study(records)
-    if not study.seeds:
+    results = Results(records)
+    if not results.seeds:
         raise ValueError("records must have at least one record; it is empty")
-    sections = [_scope(study), *(section(study) for section in _SECTIONS)]
+    sections = [_scope(results), *(section(results) for section in _SECTIONS)]
     return "\n".join([_INTRODUCTION, *(text for text in sections if text)])
 
 
-def _scope(study: Study) -> str:
+def _scope(results: Results) -> str:
     rows = []
-    for name in (NETWORKS, *study.predictors):
-        methods = study.methods(name)
+    for name in (NETWORKS, *results.predictors):
+        methods = results.methods(name)
         quantity = "accuracy" if name == NETWORKS else "predictor_loss"
-        seeds = [len(study.values(quantity, name, method)) for method in methods]
+        seeds = [len(results.values(quantity, name, method)) for method in methods]
         if seeds:
             rows.append([name, str(len(methods)), str(max(seeds)), str(sum(seeds))])
     return markdown_table(["records", "methods", "seeds", "in all"], rows) + "\n"

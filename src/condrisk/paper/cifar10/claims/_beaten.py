@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from condrisk.paper._page import Part, markdown_table, section, verdict
 from condrisk.paper._summary import PaperValue, Summary
-from condrisk.paper.cifar10._cells import bias_cell, in_se_text, spread
+from condrisk.paper.cifar10._cells import bias_cell, spread
 from condrisk.paper.cifar10._cells import decimals as with_decimals
 from condrisk.paper.cifar10._paper import (
     COSTS,
@@ -12,29 +13,20 @@ from condrisk.paper.cifar10._paper import (
     paper_methods,
     paper_value,
 )
-from condrisk.paper.cifar10._study import HYBRID, PLUG_INS, TRIVIAL, Study, least, paired
-from condrisk.paper.cifar10.claims._common import (
-    ERRORS,
-    LOSSES,
-    Part,
-    Quantity,
-    difference,
-    markdown_table,
-    section,
-    verdict,
-)
+from condrisk.paper.cifar10._results import HYBRID, PLUG_INS, TRIVIAL, Results, least, paired
+from condrisk.paper.cifar10.claims._common import ERRORS, LOSSES, Quantity, difference
 
 # A bias below this share of the mean loss is small.
 SMALL_BIAS = 0.03
 
 
-def beaten(study: Study) -> str:
-    rows = _accuracy_rows(study)
-    for predictor in study.predictors:
+def beaten(results: Results) -> str:
+    rows = _accuracy_rows(results)
+    for predictor in results.predictors:
         table = ERROR_TABLE[predictor]
-        rows += _best_rows(study, predictor, "L¹", "risk_l1", None, table)
+        rows += _best_rows(results, predictor, "L¹", "risk_l1", None, table)
         for cost in COSTS:
-            rows += _best_rows(study, predictor, f"L2D, c={cost}", "loss", cost, "table6")
+            rows += _best_rows(results, predictor, f"L2D, c={cost}", "loss", cost, "table6")
     if not rows:
         return ""
     header = ["", "ours", "by", "the paper's", "by", "Δ/SE", "beaten?"]
@@ -47,39 +39,39 @@ def beaten(study: Study) -> str:
         "rounding explains, in standard errors of ours.",
         markdown_table(header, rows),
         f"{count} of {len(rows)} are beaten.",
-        *_predictor_losses(study),
+        *_predictor_losses(results),
     )
 
 
-def _accuracy_rows(study: Study) -> list[list[str]]:
+def _accuracy_rows(results: Results) -> list[list[str]]:
     rows = []
     for method in paper_methods(NETWORKS, "accuracy", NETWORKS):
-        found = study.summary("accuracy", NETWORKS, method, table=NETWORKS)
+        found = results.summary("accuracy", NETWORKS, method, table=NETWORKS)
         if found is None or found.paper is None:
             continue
         ours = spread(found, number=with_decimals(2), factor=100).text
         paper = f"{100 * found.paper.mean:.2f}"
-        answer = _yes(found.mean > found.paper.mean)
+        beaten_ = _yes(found.mean > found.paper.mean)
         name = f"accuracy %, {method}"
-        in_se = in_se_text(found) or "–"
-        rows.append([name, ours, "test images", paper, "training images", in_se, answer])
+        in_se = found.in_se_text(whole_from=100) or "–"
+        rows.append([name, ours, "test images", paper, "training images", in_se, beaten_])
     return rows
 
 
 def _best_rows(
-    study: Study, predictor: str, label: str, quantity: str, cost: str | None, table: str
+    results: Results, predictor: str, label: str, quantity: str, cost: str | None, table: str
 ) -> list[list[str]]:
-    candidates = [method for method in study.methods(predictor) if method not in TRIVIAL]
-    ours = least(study, predictor, candidates, quantity, cost)
+    candidates = [method for method in results.methods(predictor) if method not in TRIVIAL]
+    ours = least(results, predictor, candidates, quantity, cost)
     best = paper_best(table, quantity, predictor, cost)
     if ours is None or best is None:
         return []
-    found = study.summary(quantity, predictor, ours, cost)
+    found = results.summary(quantity, predictor, ours, cost)
     assert found is not None
     compared = Summary(found.mean, found.se, found.n_folds, best[1])
-    answer = _yes(found.mean < best[1].mean)
-    in_se = in_se_text(compared) or "–"
-    cells = [spread(found).text, ours, f"{best[1].mean:.2f}", best[0], in_se, answer]
+    beaten_ = _yes(found.mean < best[1].mean)
+    in_se = compared.in_se_text(whole_from=100) or "–"
+    cells = [spread(found).text, ours, f"{best[1].mean:.2f}", best[0], in_se, beaten_]
     return [[f"{label}, predictor {predictor}", *cells]]
 
 
@@ -102,11 +94,11 @@ def paper_best(
     return min(found, key=lambda pair: pair[1].mean, default=None)
 
 
-def _predictor_losses(study: Study) -> list[str]:
+def _predictor_losses(results: Results) -> list[str]:
     """Return the losses of the predictors, on which all of it depends."""
     texts = []
-    for predictor in study.predictors:
-        loss = study.predictor_loss(predictor, table=ERROR_TABLE[predictor])
+    for predictor in results.predictors:
+        loss = results.predictor_loss(predictor, table=ERROR_TABLE[predictor])
         if loss is not None and loss.paper is not None:
             paper = f"{loss.paper.mean:.2f}"
             texts.append(f"{predictor} {spread(loss).text} (the paper's {paper})")
@@ -118,18 +110,18 @@ def _predictor_losses(study: Study) -> list[str]:
     ]
 
 
-def recalibration(study: Study) -> str:
+def recalibration(results: Results) -> str:
     rows: list[list[str]] = []
-    for predictor in study.predictors:
-        if HYBRID not in study.methods(predictor):
+    for predictor in results.predictors:
+        if HYBRID not in results.methods(predictor):
             continue
         for quantity in (ERRORS[1], *LOSSES):
-            row = _hybrid_row(study, predictor, quantity)
+            row = _hybrid_row(results, predictor, quantity)
             rows += [row] if row else []
-        bias = study.relative_bias(predictor, HYBRID)
+        bias = results.relative_bias(predictor, HYBRID)
         if bias is not None:
             small = abs(bias.mean) < SMALL_BIAS
-            text = f"{bias_cell(study, predictor, HYBRID).text} %"
+            text = f"{bias_cell(results, predictor, HYBRID).text} %"
             name = f"bias, predictor {predictor}"
             rows.append([name, text, f"{SMALL_BIAS:.0%} either way", "", "", _yes(small)])
     if not rows:
@@ -149,19 +141,19 @@ def recalibration(study: Study) -> str:
     )
 
 
-def _hybrid_row(study: Study, predictor: str, what: Quantity) -> list[str]:
+def _hybrid_row(results: Results, predictor: str, what: Quantity) -> list[str]:
     label, quantity, cost = what
-    rival = least(study, predictor, PLUG_INS, quantity, cost)
-    ours = study.summary(quantity, predictor, HYBRID, cost)
+    rival = least(results, predictor, PLUG_INS, quantity, cost)
+    ours = results.summary(quantity, predictor, HYBRID, cost)
     if rival is None or ours is None:
         return []
-    test = paired(study, predictor, HYBRID, rival, quantity, cost)
+    test = paired(results, predictor, HYBRID, rival, quantity, cost)
     if test is None:
         return []
-    other = spread(study.summary(quantity, predictor, rival, cost)).text
+    other = spread(results.summary(quantity, predictor, rival, cost)).text
     name = f"{label}, predictor {predictor}"
     return [name, spread(ours).text, other, rival, difference(test, 4), _yes(test.mean <= 0)]
 
 
-def _yes(answer: bool) -> str:
-    return "yes" if answer else "no"
+def _yes(beaten_: bool) -> str:
+    return "yes" if beaten_ else "no"

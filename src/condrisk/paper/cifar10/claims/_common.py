@@ -4,22 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from condrisk.paper._page import (
-    FAILS,
-    HALF,
-    HOLDS,
-    MOST,
-    PARTLY,
-    Part,
-    markdown_table,
-    number,
-    section,
-    verdict,
-)
+from condrisk.paper._page import FAILS, HALF, HOLDS, MOST, PARTLY
 from condrisk.paper._summary import Summary
 from condrisk.paper.cifar10._cells import spread
 from condrisk.paper.cifar10._paper import COSTS, paper_value
-from condrisk.paper.cifar10._study import Paired, Study, paired
+from condrisk.paper.cifar10._results import Paired, Results, paired
 
 REFUTED, OPEN = "is refuted", "cannot be told from one seed"
 # What is compared: as it is called, in the records, and at which cost.
@@ -29,43 +18,17 @@ LOSSES: tuple[Quantity, ...] = tuple((f"L2D, c={cost}", "loss", cost) for cost i
 # Table, predictor, the method that should be the lower, the other one, and what of.
 PrintedCell = tuple[str, str, str, str, Quantity]
 
-__all__ = [
-    "ERRORS",
-    "FAILS",
-    "HALF",
-    "HOLDS",
-    "LOSSES",
-    "MOST",
-    "OPEN",
-    "PARTLY",
-    "REFUTED",
-    "Part",
-    "PrintedCell",
-    "Quantity",
-    "compare_all",
-    "count_sentence",
-    "difference",
-    "judge",
-    "markdown_table",
-    "mean",
-    "number",
-    "p_text",
-    "printed_sentence",
-    "section",
-    "verdict",
-]
 
-
-def judge(tests: Sequence[Paired]) -> str:
+def verdict_of_tests(tests: Sequence[Paired]) -> str:
     """Return the verdict on the claim that the first of each two compared is the lower.
 
     Examples
     --------
-    >>> from condrisk.paper.cifar10._study import paired_values
-    >>> from condrisk.paper.cifar10.claims._common import judge
+    >>> from condrisk.paper.cifar10._results import paired_values
+    >>> from condrisk.paper.cifar10.claims._common import verdict_of_tests
     >>> lower = paired_values({0: 1.0, 1: 1.1, 2: 0.9}, {0: 2.0, 1: 2.1, 2: 2.0})
-    >>> judge([lower]), judge([lower, lower._replace(p=0.8)])
-    ('holds', 'does not hold')
+    >>> [verdict_of_tests(tests) for tests in ([lower], [lower, lower._replace(p=0.8)])]
+    ['holds', 'does not hold']
     """
     if all(test.p is None for test in tests):
         return OPEN
@@ -80,7 +43,7 @@ def judge(tests: Sequence[Paired]) -> str:
 
 def count_sentence(where: str, tests: Sequence[Paired], claim: str = "the claim") -> str:
     """Return the verdict, and what it was counted from."""
-    found = judge(tests)
+    found = verdict_of_tests(tests)
     if found == OPEN:
         return f"{where} {claim} **{found}**."
     lower, higher = sum(t.is_less for t in tests), sum(t.is_more for t in tests)
@@ -91,7 +54,7 @@ def count_sentence(where: str, tests: Sequence[Paired], claim: str = "the claim"
 
 
 def compare_all(
-    study: Study,
+    results: Results,
     predictor: str,
     lower: Iterable[str],
     higher: Iterable[str],
@@ -99,7 +62,7 @@ def compare_all(
 ) -> list[Paired]:
     """Compare each method that should be the lower with each other one in every quantity."""
     found = [
-        paired(study, predictor, a, b, quantity, cost)
+        paired(results, predictor, a, b, quantity, cost)
         for a in lower
         for b in higher
         if a != b

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from condrisk.paper._page import markdown_table, section
 from condrisk.paper.cifar10._paper import ERROR_TABLE, PAPER_NETWORKS, paper_methods
-from condrisk.paper.cifar10._study import (
+from condrisk.paper.cifar10._results import (
     FROM_SCRATCH,
     PROBABILITIES,
     REGRESSIONS,
     REPRESENTATIONS,
     Paired,
-    Study,
+    Results,
     least,
     paired,
     paired_values,
@@ -23,28 +24,26 @@ from condrisk.paper.cifar10.claims._common import (
     compare_all,
     count_sentence,
     difference,
-    markdown_table,
     printed_sentence,
-    section,
 )
 
 Names = Sequence[str]
 
 
-def calibration_beats_regression(study: Study) -> str:
+def calibration_beats_regression(results: Results) -> str:
     body = []
-    for predictor in study.predictors:
-        body += _grids(study, predictor, PROBABILITIES, REGRESSIONS)
+    for predictor in results.predictors:
+        body += _grids(results, predictor, PROBABILITIES, REGRESSIONS)
         for quantity in ERRORS:
-            tests = compare_all(study, predictor, PROBABILITIES, REGRESSIONS, [quantity])
+            tests = compare_all(results, predictor, PROBABILITIES, REGRESSIONS, [quantity])
             if tests:
                 body.append(count_sentence(f"By {quantity[0]}, predictor {predictor},", tests))
         alike = [(f"p {name}", f"g {name}") for name in PAPER_NETWORKS]
-        tests = [t for p, g in alike for t in compare_all(study, predictor, [p], [g], ERRORS)]
+        tests = [t for p, g in alike for t in compare_all(results, predictor, [p], [g], ERRORS)]
         if tests:
             where = f"With the same network for both, predictor {predictor},"
             body.append(count_sentence(where, tests))
-        body += _best_against_best(study, predictor)
+        body += _best_against_best(results, predictor)
     if body:
         body.append(printed_sentence(_printed(PROBABILITIES, REGRESSIONS)))
     return section(
@@ -56,23 +55,25 @@ def calibration_beats_regression(study: Study) -> str:
     )
 
 
-def _best_against_best(study: Study, predictor: str) -> list[str]:
+def _best_against_best(results: Results, predictor: str) -> list[str]:
     sentences = []
     for label, quantity, _ in ERRORS:
-        p, g = (least(study, predictor, group, quantity) for group in (PROBABILITIES, REGRESSIONS))
+        p, g = (
+            least(results, predictor, group, quantity) for group in (PROBABILITIES, REGRESSIONS)
+        )
         if p is not None and g is not None:
-            test = paired(study, predictor, p, g, quantity)
+            test = paired(results, predictor, p, g, quantity)
             sentences.append(f"{p} minus {g} in {label}: {difference(test)}")
     if not sentences:
         return []
     return [f"The best against the best, predictor {predictor}: {'; '.join(sentences)}."]
 
 
-def representations_help(study: Study) -> str:
+def representations_help(results: Results) -> str:
     body = []
-    for predictor in study.predictors:
-        body += _grids(study, predictor, REPRESENTATIONS, FROM_SCRATCH)
-        tests = compare_all(study, predictor, REPRESENTATIONS, FROM_SCRATCH, ERRORS)
+    for predictor in results.predictors:
+        body += _grids(results, predictor, REPRESENTATIONS, FROM_SCRATCH)
+        tests = compare_all(results, predictor, REPRESENTATIONS, FROM_SCRATCH, ERRORS)
         if tests:
             body.append(count_sentence(f"Predictor {predictor}:", tests))
         pairs = (("own", predictor), ("EffNet", "EffNet"))
@@ -80,7 +81,7 @@ def representations_help(study: Study) -> str:
             test
             for source, name in pairs
             for test in compare_all(
-                study, predictor, [f"g of {source} representation"], [f"g {name}"], ERRORS
+                results, predictor, [f"g of {source} representation"], [f"g {name}"], ERRORS
             )
         ]
         if alike:
@@ -97,15 +98,15 @@ def representations_help(study: Study) -> str:
     )
 
 
-def strength_helps(study: Study) -> str:
+def strength_helps(results: Results) -> str:
     """Return whether a better predictor, or a larger network, makes regression better."""
     body = []
-    if len(study.predictors) == 2:
-        weak, strong = study.predictors
+    if len(results.predictors) == 2:
+        weak, strong = results.predictors
         tests: dict[str, list[Paired | None]] = {
             method: [
                 paired_values(
-                    study.values(quantity, strong, method), study.values(quantity, weak, method)
+                    results.values(quantity, strong, method), results.values(quantity, weak, method)
                 )
                 for _, quantity, _ in ERRORS
             ]
@@ -119,11 +120,11 @@ def strength_helps(study: Study) -> str:
                 markdown_table(["method", *(label for label, _, _ in ERRORS)], rows),
                 count_sentence("For the better predictor", counted),
             ]
-    for predictor in study.predictors:
+    for predictor in results.predictors:
         steps = [
             test
             for worse, better in pairwise(FROM_SCRATCH)
-            for test in compare_all(study, predictor, [better], [worse], ERRORS)
+            for test in compare_all(results, predictor, [better], [worse], ERRORS)
         ]
         if steps:
             where = f"For the larger network, step by step, predictor {predictor},"
@@ -138,17 +139,17 @@ def strength_helps(study: Study) -> str:
     )
 
 
-def best_of_all(study: Study) -> str:
+def best_of_all(results: Results) -> str:
     """Return whether the unscaled probabilities of EfficientNet are the best of the paper's."""
     best = "p EffNet"
     body = []
-    for predictor in study.predictors:
+    for predictor in results.predictors:
         others = paper_methods(ERROR_TABLE[predictor], "risk_l1", predictor)
-        tests = {q: compare_all(study, predictor, [best], others, [q]) for q in ERRORS}
+        tests = {q: compare_all(results, predictor, [best], others, [q]) for q in ERRORS}
         if not any(tests.values()):
             continue
         rows = [
-            [other, *(difference(paired(study, predictor, best, other, q)) for _, q, _ in ERRORS)]
+            [other, *(difference(paired(results, predictor, best, other, q)) for _, q, _ in ERRORS)]
             for other in others
             if other != best
         ]
@@ -168,15 +169,15 @@ def best_of_all(study: Study) -> str:
     )
 
 
-def _grids(study: Study, predictor: str, lower: Names, higher: Names) -> list[str]:
-    there = study.methods(predictor)
+def _grids(results: Results, predictor: str, lower: Names, higher: Names) -> list[str]:
+    there = results.methods(predictor)
     rows_of, columns = [m for m in lower if m in there], [m for m in higher if m in there]
     if not rows_of or not columns:
         return []
     body = []
     for label, quantity, _ in ERRORS:
         rows = [
-            [a, *(difference(paired(study, predictor, a, b, quantity)) for b in columns)]
+            [a, *(difference(paired(results, predictor, a, b, quantity)) for b in columns)]
             for a in rows_of
         ]
         header = [f"{label}, predictor {predictor}", *(f"minus {b}" for b in columns)]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from condrisk.paper._page import spearman
+from condrisk.paper._page import markdown_table, section, spearman
 from condrisk.paper._summary import Summary, mean_and_se
 from condrisk.paper.cifar10._paper import COSTS, NETWORKS, PAPER_NETWORKS, PREDICTORS
-from condrisk.paper.cifar10._study import PROBABILITIES, Study, paired, paired_values
+from condrisk.paper.cifar10._results import PROBABILITIES, Results, paired, paired_values
 from condrisk.paper.cifar10.claims._common import (
     ERRORS,
     LOSSES,
@@ -16,10 +16,8 @@ from condrisk.paper.cifar10.claims._common import (
     compare_all,
     count_sentence,
     difference,
-    markdown_table,
     mean,
     printed_sentence,
-    section,
 )
 
 _ALL = (*ERRORS, *LOSSES)
@@ -27,31 +25,31 @@ _FEWEST = 3  # fewer methods have no rank correlation worth the name
 _FEATURE = "g of EffNet representation"
 
 
-def better_probabilities(study: Study) -> str:
-    order = _by_log_loss(study, PAPER_NETWORKS)
+def better_probabilities(results: Results) -> str:
+    order = _by_log_loss(results, PAPER_NETWORKS)
     body = []
-    for predictor in study.predictors:
+    for predictor in results.predictors:
         steps = [
             (f"p {better}", f"p {worse}")
             for worse, better in pairwise(order)
-            if compare_all(study, predictor, [f"p {better}"], [f"p {worse}"], _ALL)
+            if compare_all(results, predictor, [f"p {better}"], [f"p {worse}"], _ALL)
         ]
         if not steps:
             continue
         labels = [label for label, _, _ in _ALL]
         header = [f"predictor {predictor}", "log loss of p", *labels]
-        body.append(markdown_table(header, _figure_rows(study, predictor)))
+        body.append(markdown_table(header, _figure_rows(results, predictor)))
         rows = [
             [
                 f"{better} minus {worse}",
-                *(difference(paired(study, predictor, better, worse, q, c)) for _, q, c in _ALL),
+                *(difference(paired(results, predictor, better, worse, q, c)) for _, q, c in _ALL),
             ]
             for better, worse in steps
         ]
         body.append(markdown_table(["step", *labels], rows))
         for name, quantities in (("errors", ERRORS), ("losses of learning to defer", LOSSES)):
             tests = [
-                t for a, b in steps for t in compare_all(study, predictor, [a], [b], quantities)
+                t for a, b in steps for t in compare_all(results, predictor, [a], [b], quantities)
             ]
             body.append(count_sentence(f"For the {name}, predictor {predictor},", tests))
     if body:
@@ -68,22 +66,22 @@ def better_probabilities(study: Study) -> str:
     )
 
 
-def _by_log_loss(study: Study, names: Sequence[str]) -> list[str]:
+def _by_log_loss(results: Results, names: Sequence[str]) -> list[str]:
     """Return the networks from worst to best; where there is no log loss, as they come."""
-    losses = {name: study.mean("log_loss", NETWORKS, f"probability {name}") for name in names}
+    losses = {name: results.mean("log_loss", NETWORKS, f"probability {name}") for name in names}
     if not all(losses.values()):
         return list(names)
     return sorted(names, key=lambda name: losses[name] or 0.0, reverse=True)
 
 
-def _figure_rows(study: Study, predictor: str) -> list[list[str]]:
-    there = [m for m in PROBABILITIES if m in study.methods(predictor)]
-    names = _by_log_loss(study, [method.removeprefix("p ") for method in there])
+def _figure_rows(results: Results, predictor: str) -> list[list[str]]:
+    there = [m for m in PROBABILITIES if m in results.methods(predictor)]
+    names = _by_log_loss(results, [method.removeprefix("p ") for method in there])
     return [
         [
             f"p {name}",
-            mean(study.summary("log_loss", NETWORKS, f"probability {name}")),
-            *(mean(study.summary(q, predictor, f"p {name}", cost)) for _, q, cost in _ALL),
+            mean(results.summary("log_loss", NETWORKS, f"probability {name}")),
+            *(mean(results.summary(q, predictor, f"p {name}", cost)) for _, q, cost in _ALL),
         ]
         for name in names
     ]
@@ -101,14 +99,16 @@ def _printed_steps() -> list[PrintedCell]:
     ]
 
 
-def deferral_follows_error(study: Study) -> str:
+def deferral_follows_error(results: Results) -> str:
     body = []
-    for predictor in study.predictors:
-        methods = [m for m in study.methods(predictor) if study.mean("risk_l2", predictor, m)]
+    for predictor in results.predictors:
+        methods = [m for m in results.methods(predictor) if results.mean("risk_l2", predictor, m)]
         if len(methods) < _FEWEST:
             continue
         found = {
-            label: {cost: correlations(study, predictor, methods, quantity, cost) for cost in COSTS}
+            label: {
+                cost: correlations(results, predictor, methods, quantity, cost) for cost in COSTS
+            }
             for label, quantity, _ in ERRORS
         }
         if not any(values for by_cost in found.values() for values in by_cost.values()):
@@ -124,7 +124,7 @@ def deferral_follows_error(study: Study) -> str:
             known = [test for test in tests if test is not None]
             if known:
                 body.append(count_sentence(f"By {label}, predictor {predictor},", known))
-    body += _feature(study)
+    body += _feature(results)
     return section(
         "The loss of learning to defer follows the error of the risk",
         "“[F]or both CNN and ResNet predictors, using better calibration models leads to a "
@@ -137,14 +137,14 @@ def deferral_follows_error(study: Study) -> str:
 
 
 def correlations(
-    study: Study, predictor: str, methods: Sequence[str], quantity: str, cost: str
+    results: Results, predictor: str, methods: Sequence[str], quantity: str, cost: str
 ) -> dict[int, float]:
     """Return, for each seed, the rank correlation of an error with the loss over methods."""
-    errors = [study.values(quantity, predictor, method) for method in methods]
-    losses = [study.values("loss", predictor, method, cost) for method in methods]
+    errors = [results.values(quantity, predictor, method) for method in methods]
+    losses = [results.values("loss", predictor, method, cost) for method in methods]
     found = {
         seed: spearman([e.get(seed) for e in errors], [z.get(seed) for z in losses])
-        for seed in study.seeds
+        for seed in results.seeds
     }
     return {seed: value for seed, value in found.items() if value is not None}
 
@@ -155,11 +155,11 @@ def _average(values: dict[int, float]) -> str:
     return mean(Summary(*mean_and_se(list(values.values())), len(values)))
 
 
-def _feature(study: Study) -> list[str]:
+def _feature(results: Results) -> list[str]:
     body = []
-    for predictor in study.predictors:
+    for predictor in results.predictors:
         others = [f"p {name}" for name in PAPER_NETWORKS]
-        tests = compare_all(study, predictor, others, [_FEATURE], (ERRORS[0], *LOSSES))
+        tests = compare_all(results, predictor, others, [_FEATURE], (ERRORS[0], *LOSSES))
         if tests:
             claim = f"that {_FEATURE} is worse than the paper's plug-in risks"
             body.append(count_sentence(f"Predictor {predictor}:", tests, claim))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from condrisk.paper._page import Part, markdown_table, section, verdict
 from condrisk.paper._summary import Summary, mean_and_se
 from condrisk.paper.cifar10._cells import bias_cell
 from condrisk.paper.cifar10._paper import COSTS, ERROR_TABLE, paper_value
-from condrisk.paper.cifar10._study import (
+from condrisk.paper.cifar10._results import (
     HYBRID,
     PROBABILITIES,
     Paired,
-    Study,
+    Results,
     paired,
     paired_values,
 )
@@ -19,37 +20,33 @@ from condrisk.paper.cifar10.claims._common import (
     ERRORS,
     LOSSES,
     OPEN,
-    Part,
     Quantity,
     count_sentence,
     difference,
-    markdown_table,
     mean,
     p_text,
-    section,
-    verdict,
 )
 
 _PAPERS = "p EffNet"
 _MEASURE, _BOTH, _PROPER, _NEITHER = "L¹ alone", "L¹ and L²", "L² alone", "neither"
 
 
-def scaling_hurts(study: Study) -> str:
+def scaling_hurts(results: Results) -> str:
     body = []
-    for predictor in study.predictors:
-        there = study.methods(predictor)
+    for predictor in results.predictors:
+        there = results.methods(predictor)
         methods = [m for m in PROBABILITIES if m in there and scaled(m) in there]
         if not methods:
             continue
         header = [f"predictor {predictor}", *(label for label, _, _ in (*ERRORS, *LOSSES))]
         header[3:3] = ["bias, % of the mean loss"]
-        rows = [row for method in methods for row in _rows(study, predictor, method)]
+        rows = [row for method in methods for row in _rows(results, predictor, method)]
         body.append(markdown_table(header, rows))
         for label, quantities in (("L¹", ERRORS[:1]), ("L²", ERRORS[1:]), ("L2D loss", LOSSES)):
-            tests = [t for m in methods for t in _tests(study, predictor, m, quantities)]
+            tests = [t for m in methods for t in _tests(results, predictor, m, quantities)]
             body.append(count_sentence(f"By {label}, predictor {predictor},", tests))
-        body += _sixfold(study, predictor)
-        body.append(_explanation(study, predictor, methods))
+        body += _sixfold(results, predictor)
+        body.append(_explanation(results, predictor, methods))
     return section(
         "Temperature scaling makes it worse, sixfold",
         "“Interestingly, applying Platt scaling worsens calibration performance. This is probably "
@@ -66,39 +63,39 @@ def scaled(method: str) -> str:
     return f"{method}, scaled"
 
 
-def _rows(study: Study, predictor: str, method: str) -> list[list[str]]:
+def _rows(results: Results, predictor: str, method: str) -> list[list[str]]:
     rows = []
     for name in (method, scaled(method)):
         figures = [
-            mean(study.summary(q, predictor, name, cost)) for _, q, cost in (*ERRORS, *LOSSES)
+            mean(results.summary(q, predictor, name, cost)) for _, q, cost in (*ERRORS, *LOSSES)
         ]
-        figures[2:2] = [bias_cell(study, predictor, name).text or "–"]
+        figures[2:2] = [bias_cell(results, predictor, name).text or "–"]
         rows.append([name, *figures])
-    pair = (study, predictor, method, scaled(method))
+    pair = (results, predictor, method, scaled(method))
     tests = [difference(paired(*pair, q, cost), 4) for _, q, cost in (*ERRORS, *LOSSES)]
-    tests[2:2] = [_bias_change(study, predictor, method)]
+    tests[2:2] = [_bias_change(results, predictor, method)]
     return [*rows, ["raw minus scaled", *tests]]
 
 
-def _bias_change(study: Study, predictor: str, method: str) -> str:
-    raw, after = (study.relative_bias(predictor, m) for m in (method, scaled(method)))
+def _bias_change(results: Results, predictor: str, method: str) -> str:
+    raw, after = (results.relative_bias(predictor, m) for m in (method, scaled(method)))
     return "–" if raw is None or after is None else f"{100 * (raw.mean - after.mean):+.1f}"
 
 
 def _tests(
-    study: Study, predictor: str, method: str, quantities: tuple[Quantity, ...]
+    results: Results, predictor: str, method: str, quantities: tuple[Quantity, ...]
 ) -> list[Paired]:
-    found = [paired(study, predictor, method, scaled(method), q, c) for _, q, c in quantities]
+    found = [paired(results, predictor, method, scaled(method), q, c) for _, q, c in quantities]
     return [test for test in found if test is not None]
 
 
 # -- sixfold -------------------------------------------------------------------------------------
 
 
-def growth(study: Study, predictor: str, method: str, quantity: str) -> Summary | None:
+def growth(results: Results, predictor: str, method: str, quantity: str) -> Summary | None:
     """Return by which factor scaling makes a quantity grow, in the mean over seeds."""
-    raw = study.values(quantity, predictor, method)
-    after = study.values(quantity, predictor, scaled(method))
+    raw = results.values(quantity, predictor, method)
+    after = results.values(quantity, predictor, scaled(method))
     seeds = sorted(raw.keys() & after.keys())
     if not seeds:
         return None
@@ -116,10 +113,10 @@ def _printed_growth(predictor: str, quantity: str) -> tuple[float, float] | None
     return after.mean / raw.mean, low
 
 
-def _sixfold(study: Study, predictor: str) -> list[str]:
+def _sixfold(results: Results, predictor: str) -> list[str]:
     parts, texts = [], []
     for label, quantity, _ in ERRORS:
-        ours, printed = growth(study, predictor, _PAPERS, quantity), None
+        ours, printed = growth(results, predictor, _PAPERS, quantity), None
         if ours is not None:
             printed = _printed_growth(predictor, quantity)
         if ours is not None and printed is not None:
@@ -153,12 +150,12 @@ class Effect(NamedTuple):
         return _PROPER if self.l2.is_less else _NEITHER
 
 
-def effect(study: Study, predictor: str, method: str) -> Effect | None:
+def effect(results: Results, predictor: str, method: str) -> Effect | None:
     """Return what scaling does to a risk, or None if the records do not tell."""
     found = [
         paired_values(
-            study.values(quantity, predictor, method),
-            study.values(quantity, predictor, scaled(method)),
+            results.values(quantity, predictor, method),
+            results.values(quantity, predictor, scaled(method)),
         )
         for quantity in ("risk_l1", "risk_l2", "risk_bias")
     ]
@@ -166,25 +163,25 @@ def effect(study: Study, predictor: str, method: str) -> Effect | None:
     return None if l1 is None or l2 is None or bias is None else Effect(l1, l2, bias)
 
 
-def _explanation(study: Study, predictor: str, methods: list[str]) -> str:
-    effects = {m: e for m in methods if (e := effect(study, predictor, m)) is not None}
+def _explanation(results: Results, predictor: str, methods: list[str]) -> str:
+    effects = {m: e for m in methods if (e := effect(results, predictor, m)) is not None}
     if not effects:
         return ""
     header = ["predictor " + predictor, "L¹", "L²", "mean risk, of the mean loss", "L2D loss"]
-    rows = [[m, *_changes(study, predictor, m, e), e.kind] for m, e in effects.items()]
+    rows = [[m, *_changes(results, predictor, m, e), e.kind] for m, e in effects.items()]
     table = markdown_table([*header, "worse in"], rows)
     if all(e.kind == OPEN for e in effects.values()):
         return table
-    words = [*_about_the_mean(study, predictor, effects), *_about_the_errors(effects)]
-    return f"{table}\n\n{' '.join([*words, *_with_the_right_mean(study, predictor)])}"
+    words = [*_about_the_mean(results, predictor, effects), *_about_the_errors(effects)]
+    return f"{table}\n\n{' '.join([*words, *_with_the_right_mean(results, predictor)])}"
 
 
-def _about_the_mean(study: Study, predictor: str, effects: dict[str, Effect]) -> list[str]:
+def _about_the_mean(results: Results, predictor: str, effects: dict[str, Effect]) -> list[str]:
     """Say where the mean of the risk goes."""
     raised = sum(e.bias.is_less for e in effects.values())
     away = 0
     for method in effects:
-        raw, after = (study.relative_bias(predictor, m) for m in (method, scaled(method)))
+        raw, after = (results.relative_bias(predictor, m) for m in (method, scaled(method)))
         away += raw is not None and after is not None and abs(after.mean) > abs(raw.mean)
     words = [
         f"Scaling raises the mean of the risk in {raised} of {len(effects)} cases, and takes it "
@@ -216,9 +213,9 @@ def _about_the_errors(effects: dict[str, Effect]) -> list[str]:
     return words
 
 
-def _with_the_right_mean(study: Study, predictor: str) -> list[str]:
+def _with_the_right_mean(results: Results, predictor: str) -> list[str]:
     """Say whether the two errors also disagree where the mean of the risk is corrected."""
-    l1, l2 = (paired(study, predictor, HYBRID, _PAPERS, quantity) for _, quantity, _ in ERRORS)
+    l1, l2 = (paired(results, predictor, HYBRID, _PAPERS, quantity) for _, quantity, _ in ERRORS)
     if l1 is None or l2 is None or not (l1.is_more and l2.mean < 0):
         return []
     return [
@@ -228,19 +225,19 @@ def _with_the_right_mean(study: Study, predictor: str) -> list[str]:
     ]
 
 
-def _changes(study: Study, predictor: str, method: str, found: Effect) -> list[str]:
+def _changes(results: Results, predictor: str, method: str, found: Effect) -> list[str]:
     """Return the changes from raw to scaled, in per cent."""
     cells = []
     for (_, quantity, _), test in zip(ERRORS, found[:2], strict=True):
-        raw = study.mean(quantity, predictor, method)
+        raw = results.mean(quantity, predictor, method)
         assert raw is not None
         cells.append(f"{-100 * test.mean / raw:+.1f} %{p_text(test, ', ')}")
-    loss = study.mean("predictor_loss", predictor, method)
+    loss = results.mean("predictor_loss", predictor, method)
     assert loss is not None
     cells.append(f"{-100 * found.bias.mean / loss:+.1f} %{p_text(found.bias, ', ')}")
     shares = []
     for cost in COSTS:
-        raw, after = (study.mean("loss", predictor, m, cost) for m in (method, scaled(method)))
+        raw, after = (results.mean("loss", predictor, m, cost) for m in (method, scaled(method)))
         shares += [] if raw is None or after is None else [100 * (after / raw - 1)]
     cells.append(f"{min(shares):+.1f} % to {max(shares):+.1f} %" if shares else "–")
     return cells

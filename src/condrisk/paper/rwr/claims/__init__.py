@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from condrisk.paper._page import HALF, MOST, markdown_table, section
+from condrisk.paper._results import Record
 from condrisk.paper.rwr._figure import figure_record
-from condrisk.paper.rwr._study import Record, Study, agreement
+from condrisk.paper.rwr._results import Results, agreement
 from condrisk.paper.rwr.claims._benchmarks import counts, outperforms
 from condrisk.paper.rwr.claims._calibration import calibration_helps, figure_claim
 from condrisk.paper.rwr.claims._common import Run
@@ -68,7 +69,7 @@ def claims_page(paper_records: Iterable[Record], embedded_records: Iterable[Reco
     # The paper's claims about regression with rejection, checked
     """
     given = {"paper's folds": list(paper_records), "embedded folds": list(embedded_records)}
-    runs = [Run(k, Study(r), figure_record(r)) for k, r in given.items() if r]
+    runs = [Run(k, Results(r), figure_record(r)) for k, r in given.items() if r]
     if not runs:
         raise ValueError("paper_records or embedded_records must have records; both are empty")
     sections = [_scope(runs), _closeness(given["paper's folds"])]
@@ -79,8 +80,10 @@ def claims_page(paper_records: Iterable[Record], embedded_records: Iterable[Reco
 def _scope(runs: Sequence[Run]) -> str:
     rows = []
     for run in runs:
-        cells = [len(run.study.records(s, m)) for s in run.study.sets for m in run.study.methods]
-        counts = (len(run.study.sets), len(run.study.methods), max(cells), sum(cells))
+        cells = [
+            len(run.results.records(s, m)) for s in run.results.sets for m in run.results.methods
+        ]
+        counts = (len(run.results.sets), len(run.results.methods), max(cells), sum(cells))
         rows.append([run.label, *map(str, counts)])
     return markdown_table(["records", "sets", "methods", "folds", "in all"], rows) + "\n"
 

@@ -11,7 +11,7 @@ from condrisk.paper._page import HALF, Part, markdown_table, section, verdict_se
 from condrisk.paper._render import escape_markdown
 from condrisk.paper._summary import paired_difference
 from condrisk.paper.rwr._paper import COSTS, SETS, source_value
-from condrisk.paper.rwr._study import Study
+from condrisk.paper.rwr._results import Results
 from condrisk.paper.rwr.claims._common import Run
 
 # (method, rival): in how many of 32 settings the paper says that it matches or surpasses it.
@@ -39,7 +39,7 @@ class Tally(NamedTuple):
 
 
 def counts(runs: Sequence[Run]) -> str:
-    found = {run.label: _tallies(run.study) for run in runs}
+    found = {run.label: _tallies(run.results) for run in runs}
     rows = _count_rows(found)
     if not rows:
         return ""
@@ -90,7 +90,7 @@ def _count_rows(found: Mapping[str, Mapping[tuple[str, str], Tally]]) -> list[li
 def outperforms(runs: Sequence[Run]) -> str:
     sentences = []
     for run in runs:
-        tallies = [tally for key, tally in _tallies(run.study).items() if key in CLAIMED]
+        tallies = [tally for key, tally in _tallies(run.results).items() if key in CLAIMED]
         if tallies:
             mostly = all(t.better > t.worse for t in tallies)
             parts = [
@@ -109,24 +109,24 @@ def outperforms(runs: Sequence[Run]) -> str:
     )
 
 
-def _tallies(study: Study) -> dict[tuple[str, str], Tally]:
+def _tallies(results: Results) -> dict[tuple[str, str], Tally]:
     """Return the tally of each method of interest against each rival that was run."""
-    methods = ("MLP+RF", "RF+RF", *study.new_methods)
+    methods = ("MLP+RF", "RF+RF", *results.new_methods)
     tallies = {
-        (method, rival): tally(study, method, rival, study.paper_sets)
+        (method, rival): tally(results, method, rival, results.paper_sets)
         for method in methods
         for rival in RIVALS
     }
     return {key: found for key, found in tallies.items() if found.settings}
 
 
-def tally(study: Study, method: str, rival: str, sets: Iterable[str]) -> Tally:
+def tally(results: Results, method: str, rival: str, sets: Iterable[str]) -> Tally:
     """Count the settings in which a method matches a rival, is better, and is worse."""
     matches = better = between = worse = 0
     for name in sets:
         for cost in COSTS:
-            ours = study.values("loss", name, method, cost)
-            other = study.values("loss", name, rival, cost)
+            ours = results.values("loss", name, method, cost)
+            other = results.values("loss", name, rival, cost)
             difference = paired_difference(ours, other)
             if difference is None:
                 continue

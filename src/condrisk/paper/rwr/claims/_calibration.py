@@ -16,14 +16,14 @@ from condrisk.paper._page import (
     verdict_sentence,
 )
 from condrisk.paper.rwr._paper import COSTS, MODELS, SETS
-from condrisk.paper.rwr._study import Study
+from condrisk.paper.rwr._results import Results
 from condrisk.paper.rwr.claims._common import Run
 
 
 def calibration_helps(runs: Sequence[Run]) -> str:
     body = []
     for run in runs:
-        tables = [_correlations(run.study, quantity) for quantity in ("risk_l1", "risk_l2")]
+        tables = [_correlations(run.results, quantity) for quantity in ("risk_l1", "risk_l2")]
         names = [name for name in SETS if name in tables[0] or name in tables[1]]
         if not names:
             continue
@@ -52,15 +52,15 @@ def calibration_helps(runs: Sequence[Run]) -> str:
     )
 
 
-def _correlations(study: Study, quantity: str) -> dict[str, dict[str, float]]:
+def _correlations(results: Results, quantity: str) -> dict[str, dict[str, float]]:
     table: dict[str, dict[str, float]] = {}
-    for name in study.paper_sets:
+    for name in results.paper_sets:
         for model in MODELS:
             methods = [f"{model}+{calibrator}" for calibrator in MODELS]
-            error = [study.mean(quantity, name, method) for method in methods]
+            error = [results.mean(quantity, name, method) for method in methods]
             values = []
             for cost in COSTS:
-                loss = [study.mean("loss", name, method, cost) for method in methods]
+                loss = [results.mean("loss", name, method, cost) for method in methods]
                 value = spearman(error, loss)
                 values += [] if value is None else [value]
             if values:
@@ -74,7 +74,7 @@ def figure_claim(runs: Sequence[Run]) -> str:
         if run.figure is None:
             continue
         correlation, r2 = profile_figures(run.figure["rows"])
-        pooled = run.study.r2("energy", "MLP+RF")
+        pooled = run.results.r2("energy", "MLP+RF")
         rows.append([run.label, *(number(value, 2) for value in (correlation, r2, pooled))])
         parts = [
             Part("√risk and |error| correlate by more than 0.7", correlation > 0.7),

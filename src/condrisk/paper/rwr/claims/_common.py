@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from condrisk.paper.rwr._study import Record, Study
+from condrisk.paper._results import Record
+from condrisk.paper.rwr._results import Results
 
 
 class Run(NamedTuple):
     """Records under a name."""
 
     label: str
-    study: Study
+    results: Results
     figure: Record | None

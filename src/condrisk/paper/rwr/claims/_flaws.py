@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from condrisk.paper._page import Part, markdown_table, number, section, verdict_sentence
 from condrisk.paper._render import escape_markdown
 from condrisk.paper.rwr._paper import COSTS
-from condrisk.paper.rwr._study import Study
+from condrisk.paper.rwr._results import Results
 from condrisk.paper.rwr.claims._benchmarks import RIVALS, tally
 from condrisk.paper.rwr.claims._common import Run
 from condrisk.paper.rwr.claims._trivial import RF_PAIRS
@@ -20,8 +20,8 @@ def without_flaws(runs: Sequence[Run]) -> str:
     body = []
     for run in runs:
         for name, variant in VARIANTS.items():
-            if variant in run.study.sets:
-                body += [f"{name} and {variant}, {run.label}:", _variant_table(run.study, name)]
+            if variant in run.results.sets:
+                body += [f"{name} and {variant}, {run.label}:", _variant_table(run.results, name)]
     if not body:
         return ""
     for run in runs:
@@ -42,19 +42,21 @@ def without_flaws(runs: Sequence[Run]) -> str:
     )
 
 
-def _variant_table(study: Study, name: str) -> str:
+def _variant_table(results: Results, name: str) -> str:
     header = ["set", "method", "predictor loss", "absolute error of the risk", "R² of the risk"]
     header += [f"c={cost}" for cost in COSTS]
     rows = []
     for set_name in (name, VARIANTS[name]):
-        for method in (*RF_PAIRS, *RIVALS, *study.new_methods):
-            if not study.records(set_name, method):
+        for method in (*RF_PAIRS, *RIVALS, *results.new_methods):
+            if not results.records(set_name, method):
                 continue
-            figures = [study.mean(what, set_name, method) for what in ("predictor_loss", "risk_l1")]
-            figures.append(study.r2(set_name, method))
-            figures += [study.mean("loss", set_name, method, cost) for cost in COSTS]
+            figures = [
+                results.mean(what, set_name, method) for what in ("predictor_loss", "risk_l1")
+            ]
+            figures.append(results.r2(set_name, method))
+            figures += [results.mean("loss", set_name, method, cost) for cost in COSTS]
             rows.append([set_name, escape_markdown(method), *(number(f, 2) for f in figures)])
-        if set_name in study.sets:
+        if set_name in results.sets:
             always = [number(float(cost), 2) for cost in COSTS]
             rows.append([set_name, "always defer", "", "", "", *always])
     return markdown_table(header, rows, n_text=2)
@@ -63,7 +65,7 @@ def _variant_table(study: Study, name: str) -> str:
 def _forest_verdict(run: Run, name: str) -> list[str]:
     parts = []
     for rival in ("MLP+RF", "NN+kNNRej", "SelNet"):
-        found = tally(run.study, "RF+RF", rival, [name])
+        found = tally(run.results, "RF+RF", rival, [name])
         if found.settings:
             text = (
                 f"RF+RF beats {rival} by two SE at every cost ({found.better} of {found.settings})"
@@ -75,7 +77,7 @@ def _forest_verdict(run: Run, name: str) -> list[str]:
 def _pair_verdict(run: Run, name: str) -> list[str]:
     parts = []
     for rival in ("NN+kNNRej", "SelNet"):
-        found = tally(run.study, "MLP+RF", rival, [name])
+        found = tally(run.results, "MLP+RF", rival, [name])
         if found.settings:
             text = f"{rival} at every cost ({found.matches} of {found.settings})"
             parts.append(Part(text, found.matches == found.settings))

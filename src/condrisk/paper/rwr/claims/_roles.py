@@ -9,7 +9,7 @@ from scipy.stats import rankdata
 
 from condrisk.paper._page import Part, markdown_table, number, section, verdict_sentence
 from condrisk.paper.rwr._paper import MODELS, SETS
-from condrisk.paper.rwr._study import Study
+from condrisk.paper.rwr._results import Results
 from condrisk.paper.rwr.claims._common import Run
 
 # Where, the paper says, one value of the target dominates and LR does well.
@@ -25,7 +25,7 @@ def strong_and_weak(runs: Sequence[Run]) -> str:
     }
     body = []
     for kind, (role, quantity) in kinds.items():
-        found = [(run, _ranks(run.study, role, quantity)) for run in runs]
+        found = [(run, _ranks(run.results, role, quantity)) for run in runs]
         found = [(run, ranks) for run, ranks in found if ranks]
         if found:
             body += [f"Mean ranks of the {kind}; 1 is best:", _rank_table(found)]
@@ -41,14 +41,14 @@ def strong_and_weak(runs: Sequence[Run]) -> str:
     )
 
 
-def _ranks(study: Study, role: str, quantity: str) -> Ranks:
+def _ranks(results: Results, role: str, quantity: str) -> Ranks:
     """Return, for each set, the rank of each model, the mean over predictors for calibrators."""
     ranks: Ranks = {}
-    for name in study.paper_sets:
+    for name in results.paper_sets:
         if role == "predictor":
-            groups = [[study.mean(quantity, name, model) for model in MODELS]]
+            groups = [[results.mean(quantity, name, model) for model in MODELS]]
         else:
-            groups = [[study.mean(quantity, name, f"{p}+{m}") for m in MODELS] for p in MODELS]
+            groups = [[results.mean(quantity, name, f"{p}+{m}") for m in MODELS] for p in MODELS]
         whole = [rankdata(np.array(g, dtype=float)) for g in groups if None not in g]
         if whole:
             ranks[name] = np.mean(whole, axis=0).tolist()

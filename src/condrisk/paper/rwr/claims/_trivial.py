@@ -9,7 +9,7 @@ import numpy as np
 
 from condrisk.paper._page import HALF, Part, markdown_table, section, verdict_sentence
 from condrisk.paper.rwr._paper import COSTS, MODELS, PAIRS, SETS, source_value
-from condrisk.paper.rwr._study import Study
+from condrisk.paper.rwr._results import Results
 from condrisk.paper.rwr.claims._common import Run
 
 RF_PAIRS = tuple(f"{model}+RF" for model in MODELS)
@@ -30,18 +30,18 @@ def against_trivial(runs: Sequence[Run]) -> str:
     for run in runs:
         header += [f"{run.label}: not below always", "not below the better of the two"]
         header += ["above the oracle: pairs", "above the oracle: better of the two"]
-    names = [name for name in SETS if any(name in run.study.paper_sets for run in runs)]
+    names = [name for name in SETS if any(name in run.results.paper_sets for run in runs)]
     for label, sets in [*((name, [name]) for name in names), ("all", names)]:
         row = [label, *_not_below([c for s in sets for c in _published_cells(s)])]
         for run in runs:
-            cells = [cell for name in sets for cell in _cells(run.study, name, PAIRS)]
+            cells = [cell for name in sets for cell in _cells(run.results, name, PAIRS)]
             row += [*_not_below(cells), *_above_oracle(cells)]
         rows.append(row)
     sentences = []
     for run in runs:
         parts = []
         for group, methods in (("all pairs", PAIRS), ("the pairs with RF as calibrator", RF_PAIRS)):
-            cells = [cell for name in names for cell in _cells(run.study, name, methods)]
+            cells = [cell for name in names for cell in _cells(run.results, name, methods)]
             if cells:
                 n = sum(_below(cell, min(cell.always, cell.never)) for cell in cells)
                 text = f"{group} beat both in most cells ({n} of {len(cells)})"
@@ -61,12 +61,12 @@ def against_trivial(runs: Sequence[Run]) -> str:
     )
 
 
-def _cells(study: Study, name: str, methods: Iterable[str]) -> list[Trivial]:
+def _cells(results: Results, name: str, methods: Iterable[str]) -> list[Trivial]:
     cells = []
     for method in methods:
-        never = study.mean("predictor_loss", name, method)
+        never = results.mean("predictor_loss", name, method)
         for cost in COSTS:
-            loss, oracle = (study.mean(what, name, method, cost) for what in ("loss", "oracle"))
+            loss, oracle = (results.mean(what, name, method, cost) for what in ("loss", "oracle"))
             if loss is not None and oracle is not None and never is not None:
                 cells.append(Trivial(loss, float(cost), never, oracle))
     return cells

@@ -14,7 +14,6 @@ from condrisk.paper.theory import (
     Complexity,
     brier_probability_bound,
     cross_entropy_kl_bound,
-    massart_bound,
     plug_in_bound,
     plug_in_cross_entropy_bound,
     plug_in_matched_bound,
@@ -23,6 +22,7 @@ from condrisk.paper.theory import (
     squared_error_bound,
     sum_complexities,
 )
+from condrisk.paper.theory._complexity import massart_bound
 from condrisk.paper.theory.simulations._cells import (
     N_CELLS,
     N_CLASSES,
@@ -42,8 +42,6 @@ FLOOR = 0.05
 # Members of the finite class: the true probabilities, and others from near to far.
 N_MEMBERS = 200
 
-BoundOf = Callable[[float], Bound]
-
 
 def simulate(
     setting: dict[str, Any], config: TheoryConfig, rng: np.random.Generator
@@ -57,7 +55,9 @@ def simulate(
     ]
 
 
-def violation_record(method: str, n: int, excess: Floats, bound: BoundOf) -> Record:
+def violation_record(
+    method: str, n: int, excess: Floats, bound: Callable[..., Bound], **given: Any
+) -> Record:
     """Return mean and spread of an excess, and how often it was above its bound at each δ.
 
     The p-value is that of the exact binomial test that it is so with probability δ at most.
@@ -72,7 +72,7 @@ def violation_record(method: str, n: int, excess: Floats, bound: BoundOf) -> Rec
         "bounds": {},
     }
     for delta in DELTAS:
-        found = bound(delta)
+        found = bound(n=n, delta=delta, **given)
         record["bounds"][f"{delta:g}"] = _held_against(excess, found.value, delta) | {
             "vacuous": found.vacuous
         }
@@ -99,7 +99,9 @@ def _by_regression(n: int, repetitions: int, rng: np.random.Generator) -> list[R
         "realised_absolute",
         n,
         excess,
-        lambda delta: realised_absolute_bound(complexity=complexity, n=n, upper=1.0, delta=delta),
+        realised_absolute_bound,
+        complexity=complexity,
+        upper=1.0,
     )
     empirical = expected | {"method": "realised_absolute_empirical", "bounds": {}}
     values = mean_absolute_sum(rows).sum(axis=1) / (2 * n)
@@ -117,7 +119,9 @@ def _by_regression(n: int, repetitions: int, rng: np.random.Generator) -> list[R
         "squared_error",
         n,
         ((means - cells.risk) ** 2).mean(axis=1),
-        lambda delta: squared_error_bound(complexity=complexity, n=n, upper=1.0, delta=delta),
+        squared_error_bound,
+        complexity=complexity,
+        upper=1.0,
     )
     squared["absolute_error"] = float(np.abs(means - cells.risk).mean())
     return [expected, empirical, squared]
@@ -128,7 +132,6 @@ def _by_calibration(n: int, repetitions: int, rng: np.random.Generator) -> list[
     cells = make_class_cells()
     counts = cells.draw(n, repetitions, rng)
     complexity = sum_complexities([cell_complexity(n, n_cells=N_GROUPS)] * N_CLASSES)
-    common: dict[str, Any] = {"complexity": complexity, "n": n}
 
     def error(proba: Floats) -> Floats:
         return np.abs((proba * cells.loss).sum(axis=2) - cells.risk).mean(axis=1)
@@ -136,35 +139,23 @@ def _by_calibration(n: int, repetitions: int, rng: np.random.Generator) -> list[
     brier = cells.group_frequencies(counts)
     floored = raise_to_floor(brier, FLOOR)
     divergence = (cells.proba * np.log(cells.proba / floored)).sum(axis=2).mean(axis=1)
-    return [
-        violation_record(
-            "brier_probability",
-            n,
-            ((brier - cells.proba) ** 2).sum(axis=2).mean(axis=1),
-            lambda delta: brier_probability_bound(**common, delta=delta),
-        ),
-        violation_record(
-            "plug_in",
-            n,
-            error(brier),
-            lambda delta: plug_in_bound(**common, n_classes=N_CLASSES, upper=1.0, delta=delta),
-        ),
-        violation_record(
-            "cross_entropy_kl",
-            n,
-            divergence,
-            lambda delta: cross_entropy_kl_bound(**common, floor=FLOOR, delta=delta),
-        ),
-        violation_record(
-            "plug_in_cross_entropy",
-            n,
+    distance = ((brier - cells.proba) ** 2).sum(axis=2).mean(axis=1)
+    plug_in, floor = {"n_classes": N_CLASSES, "upper": 1.0}, {"floor": FLOOR}
+    found: dict[str, tuple[Floats, Callable[..., Bound], dict[str, Any]]] = {
+        "brier_probability": (distance, brier_probability_bound, {}),
+        "plug_in": (error(brier), plug_in_bound, plug_in),
+        "cross_entropy_kl": (divergence, cross_entropy_kl_bound, floor),
+        "plug_in_cross_entropy": (
             error(floored),
-            lambda delta: plug_in_cross_entropy_bound(
-                **common, floor=FLOOR, upper=1.0, delta=delta
-            ),
+            plug_in_cross_entropy_bound,
+            floor | {"upper": 1.0},
         ),
-        _matched(n, counts),
+    }
+    records = [
+        violation_record(method, n, excess, bound, complexity=complexity, **given)
+        for method, (excess, bound, given) in found.items()
     ]
+    return [*records, _matched(n, counts)]
 
 
 def _matched(n: int, counts: np.ndarray[Any, Any]) -> Record:
@@ -183,9 +174,9 @@ def _matched(n: int, counts: np.ndarray[Any, Any]) -> Record:
         "plug_in_matched",
         n,
         expected[chosen] - expected.min(),
-        lambda delta: plug_in_matched_bound(
-            complexity=sum_complexities([finite] * N_CLASSES), n=n, upper=1.0, delta=delta
-        ),
+        plug_in_matched_bound,
+        complexity=sum_complexities([finite] * N_CLASSES),
+        upper=1.0,
     )
 
 
@@ -206,12 +197,7 @@ def _on_separable(n: int, repetitions: int, rng: np.random.Generator) -> list[Re
     }
     return [
         violation_record(
-            method,
-            n,
-            excess,
-            lambda delta, one=one: separable_bound(  # type: ignore[misc]
-                complexity=sum_complexities([one, one]), n=n, delta=delta
-            ),
+            method, n, excess, separable_bound, complexity=sum_complexities([one, one])
         )
         for method, (one, excess) in found.items()
     ]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from condrisk._drawing import GREY, PALETTE, import_pyplot, prepare_axes
+from condrisk._drawing import GREY, PALETTE
+from condrisk.paper._panels import finish, label_axes, new_figure
 from condrisk.paper._records import Record
-from condrisk.paper.theory.simulations._study import excess_slope, select, values
+from condrisk.paper.theory.simulations._results import excess_slope, select, values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,24 +26,6 @@ _PANELS = {
 _MOST = {"brier_probability": 2.0}
 
 
-def new_figure(n_rows: int, n_columns: int, size: tuple[float, float]) -> tuple[Any, Any]:
-    """Return a figure and its axes, which pyplot does not keep."""
-    plt = import_pyplot()
-    figure, axes = plt.subplots(
-        n_rows, n_columns, figsize=size, dpi=150, layout="constrained", squeeze=False
-    )
-    for ax in axes.flat:
-        prepare_axes(ax)
-        ax.tick_params(labelsize="small")
-    plt.close(figure)
-    return figure, axes
-
-
-def title(ax: Axes, text: str) -> None:
-    """Write what a panel shows above it."""
-    ax.set_title(text, loc="left", fontsize="medium")
-
-
 def draw_excess(records: Iterable[Record]) -> Figure | None:
     """Draw the excess of what is minimised, and its bound, against the number of rows.
 
@@ -58,15 +41,9 @@ def draw_excess(records: Iterable[Record]) -> Figure | None:
     figure, axes = new_figure(2, 2, (9.0, 7.0))
     for ax, (method, (words, label)) in zip(axes.flat, _PANELS.items(), strict=True):
         _draw_panel(ax, records, method)
-        title(ax, words)
-        ax.set_ylabel(label, fontsize="small")
-        ax.set_xlabel("rows n", fontsize="small")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
-    figure.suptitle(
-        "Every bound holds, far above what happens, and falls half as fast", fontsize="large"
-    )
-    return figure
+        label_axes(ax, words, "rows n", label)
+    title = "Every bound holds, far above what happens, and falls half as fast"
+    return finish(figure, axes, title, columns=4)
 
 
 def _draw_panel(ax: Axes, records: list[Record], method: str) -> None:
@@ -119,12 +96,9 @@ def draw_planning(records: Iterable[Record]) -> Figure | None:
         ax.set(xscale="log", yscale="log", ylim=(0.003, 30))
         ax.axhspan(1.0, 30, color=GREY, alpha=0.2, linewidth=0)
         ax.text(0.97, 0.97, "vacuous", transform=ax.transAxes, ha="right", va="top", color="black")
-        title(ax, words)
-        ax.set_xlabel("rows n", fontsize="small")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
-    figure.suptitle("What the bounds promise, for losses in [0, 1] (δ = 0.05)", fontsize="large")
-    return figure
+        label_axes(ax, words, "rows n")
+    title = "What the bounds promise, for losses in [0, 1] (δ = 0.05)"
+    return finish(figure, axes, title, columns=3)
 
 
 def draw_separable(records: Iterable[Record]) -> Figure | None:
@@ -159,9 +133,12 @@ def _draw_limits(ax: Axes, found: list[Record]) -> None:
     ax.plot(m, [1.3711 / value**0.5 for value in m], color=GREY, linestyle=":", label="1.37 / √m")
     ax.axhline(0, color=PALETTE[0], linewidth=2, label="calibration-based")
     ax.set(xscale="log", ylim=(-0.02, 0.6))
-    title(ax, "Best m-Lipschitz regressor, any number of rows")
-    ax.set_xlabel("Lipschitz constant m", fontsize="small")
-    ax.set_ylabel("E|ĝ − g| on the fat Cantor set", fontsize="small")
+    label_axes(
+        ax,
+        "Best m-Lipschitz regressor, any number of rows",
+        "Lipschitz constant m",
+        "E|ĝ − g| on the fat Cantor set",
+    )
     ax.legend(fontsize="small", frameon=False)
 
 
@@ -184,8 +161,7 @@ def _draw_cantor(ax: Axes, found: list[Record]) -> None:
         colour = PALETTE[0] if style == "-" else "black"
         ax.plot(n, error, color=colour, linestyle=style, label=method)
     ax.set(xscale="log", ylim=(-0.01, 0.42))
-    title(ax, "The same world, fitted to n rows (dots: limits)")
-    ax.set_xlabel("rows n", fontsize="small")
+    label_axes(ax, "The same world, fitted to n rows (dots: limits)", "rows n")
     ax.legend(fontsize="small", frameon=False)
 
 
@@ -201,6 +177,5 @@ def _draw_sectors(ax: Axes, found: list[Record]) -> None:
             label=method,
         )
     ax.set(xscale="log", yscale="log")
-    title(ax, "Sectors of a plane: logistic regression, forests")
-    ax.set_xlabel("rows n", fontsize="small")
+    label_axes(ax, "Sectors of a plane: logistic regression, forests", "rows n")
     ax.legend(fontsize="small", frameon=False, loc="lower left")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from condrisk.paper._records import Record
-from condrisk.paper._table import Cell, Group, Row, Table
-from condrisk.paper.theory.simulations._rows import filled, header, row
-from condrisk.paper.theory.simulations._study import select, values, with_commas
+from condrisk.paper._table import Cell, Group, Row, Table, filled, row
+from condrisk.paper.theory.simulations._results import select, values, with_commas
 
 METHODS = {"betting": "betting", "bernstein": "Bernstein", "normal": "normal"}
 
@@ -26,7 +25,7 @@ def coverage_table(records: list[Record]) -> Table:
         "all: everything that is reported, at once; p: exact binomial test that this is less often "
         "than 95 % (bold: p < 0.01). The interval of "
         "E(ĝ − g)² stays wide where the losses are noisy: the rest is not identified.",
-        header(
+        row(
             "rows",
             "limits by",
             "covers\nall",
@@ -78,6 +77,6 @@ def held_out_table(records: list[Record]) -> Table:
         "held-out",
         "What held-out rows say instead (risk_error_interval, 95 %)",
         "Means of the limits. Difference: E(ĝ − g)² less that of the reference.",
-        header("held-out rows", "E(ĝ − g)²", "its limits", "difference", "its limits"),
+        row("held-out rows", "E(ĝ − g)²", "its limits", "difference", "its limits"),
         filled(groups),
     )

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from condrisk._drawing import GREY, PALETTE
+from condrisk.paper._panels import finish, label_axes, new_figure
 from condrisk.paper._records import Record
-from condrisk.paper.theory.simulations._figures import new_figure, title
-from condrisk.paper.theory.simulations._study import select, values
+from condrisk.paper.theory.simulations._results import select, values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,17 +59,14 @@ def draw_plug_in(records: Iterable[Record]) -> Figure | None:
         ):
             x, y = [r["l1"] for r in part], [r["error"] for r in part]
             ax.scatter(x, y, s=18, color=colour, marker=marker, label=words, zorder=3)
-        title(ax, f"{world[0].upper()}{world[1:]} (M = {upper:.3g})")
-        ax.set_xlabel(
-            r"distance of the probabilities, $E\,\Vert p_\theta - p\Vert_1$", fontsize="small"
+        label_axes(
+            ax,
+            f"{world[0].upper()}{world[1:]} (M = {upper:.3g})",
+            r"distance of the probabilities, $E\,\Vert p_\theta - p\Vert_1$",
+            "error of the plug-in risk, E|ĝ − g|",
         )
-        ax.set_ylabel("error of the plug-in risk, E|ĝ − g|", fontsize="small")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
-    figure.suptitle(
-        "Better probabilities, better risk: every model lies under the line", fontsize="large"
-    )
-    return figure
+    title = "Better probabilities, better risk: every model lies under the line"
+    return finish(figure, axes, title, columns=4)
 
 
 def draw_rejection(records: Iterable[Record]) -> Figure | None:
@@ -106,9 +103,12 @@ def draw_rejection(records: Iterable[Record]) -> Figure | None:
     ends = (1e-3, 20.0)
     ax.plot(ends, ends, color="black", linewidth=1, label="the bound")
     ax.set(xscale="log", yscale="log", xlim=ends, ylim=(2e-5, 20.0))
-    title(ax, "Excess loss with rejection stays under E(f − f*)² + E|ĝ − g|, if f* = E[Y | X]")
-    ax.set_xlabel("E(f − f*)² + E|ĝ − g|", fontsize="small")
-    ax.set_ylabel("excess loss over the best rule (three costs)", fontsize="small")
+    label_axes(
+        ax,
+        "Excess loss with rejection stays under E(f − f*)² + E|ĝ − g|, if f* = E[Y | X]",
+        "E(f − f*)² + E|ĝ − g|",
+        "excess loss over the best rule (three costs)",
+    )
     figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return figure
 
@@ -145,15 +145,10 @@ def draw_median(records: Iterable[Record]) -> Figure | None:
         ):
             x, y = here[method]["risk"], here[method]["estimate"]
             ax.plot(x, y, color=colour, marker=marker, linestyle="none", markersize=5, label=words)
-        title(ax, f"{law[0].upper()}{law[1:]}, {most_rows:,} rows")
-        ax.set_xlabel("true risk g of a cell", fontsize="small")
-        ax.set_ylabel("estimate", fontsize="small")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
-    figure.suptitle(
-        "Minimising absolute error against losses finds the median, not the risk", fontsize="large"
-    )
-    return figure
+        heading = f"{law[0].upper()}{law[1:]}, {most_rows:,} rows"
+        label_axes(ax, heading, "true risk g of a cell", "estimate")
+    title = "Minimising absolute error against losses finds the median, not the risk"
+    return finish(figure, axes, title, columns=2)
 
 
 def draw_coverage(records: Iterable[Record]) -> Figure | None:
@@ -181,20 +176,15 @@ def draw_coverage(records: Iterable[Record]) -> Figure | None:
         axes[0, 1].plot(x, widths, **style)
     nominal = found[0]["confidence"]
     axes[0, 0].axhline(nominal, color="black", linewidth=1, label=f"promised: {nominal:.0%}")
-    title(axes[0, 0], "How often everything that is reported is true")
+    label_axes(axes[0, 0], "How often everything that is reported is true")
     axes[0, 0].set_ylim(top=1.01)
     axes[0, 0].yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    title(axes[0, 1], "Mean width of the interval for E(ĝ − z)²")
+    label_axes(axes[0, 1], "Mean width of the interval for E(ĝ − z)²")
     axes[0, 1].set_yscale("log")
     for ax in axes.flat:
         _name_places(ax, places)
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
-    figure.suptitle(
-        "The normal approximation promises too much where losses are rare or skewed",
-        fontsize="large",
-    )
-    return figure
+    title = "The normal approximation promises too much where losses are rare or skewed"
+    return finish(figure, axes, title, columns=4)
 
 
 def _name_places(ax: Axes, places: list[tuple[str, int]]) -> None:

@@ -10,7 +10,7 @@ from condrisk.paper._render import to_markdown
 from condrisk.paper._table import Table
 from condrisk.paper.theory.simulations._coverage import WORLDS
 from condrisk.paper.theory.simulations._interval_tables import held_out_table
-from condrisk.paper.theory.simulations._study import excess_slope, select, values, with_commas
+from condrisk.paper.theory.simulations._results import excess_slope, select, values, with_commas
 from condrisk.paper.theory.simulations._tables import planning_table
 
 EXAMPLE = """\
@@ -58,7 +58,13 @@ def practitioner_page(records: Iterable[Record]) -> str:
     '# What the theory says about an estimated risk'
     """
     records = list(records)
-    sections = [_introduction(), _in_short(records), _bounds(records), _instead(records), _more()]
+    sections = [
+        _introduction(),
+        _in_short(records),
+        _bounds(records),
+        _held_out_rows(records),
+        _further_reading(),
+    ]
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
@@ -88,7 +94,7 @@ def _in_short(records: list[Record]) -> str:
     return "\n".join(["## In short", "", *there]) if there else ""
 
 
-def _said(records: list[Record], functions: str, method: str) -> Record | None:
+def _planned(records: list[Record], functions: str, method: str) -> Record | None:
     found = select(records, "planning", functions=functions, method=method)
     return found[0] if found else None
 
@@ -97,8 +103,8 @@ _LINEAR, _NETWORK = "linear, 20 features, weights of norm 1", "network, output n
 
 
 def _line_of_thousand(records: list[Record]) -> str:
-    squared = _said(records, _LINEAR, "squared_error")
-    ten = _said(records, _LINEAR, "plug_in, K = 10")
+    squared = _planned(records, _LINEAR, "squared_error")
+    ten = _planned(records, _LINEAR, "plug_in, K = 10")
     if squared is None or ten is None:
         return ""
     return (
@@ -110,9 +116,9 @@ def _line_of_thousand(records: list[Record]) -> str:
 
 
 def _line_of_million(records: list[Record]) -> str:
-    squared = _said(records, _LINEAR, "squared_error")
-    network = _said(records, _NETWORK, "squared_error")
-    two, ten = (_said(records, _LINEAR, f"plug_in, K = {k}") for k in (2, 10))
+    squared = _planned(records, _LINEAR, "squared_error")
+    network = _planned(records, _NETWORK, "squared_error")
+    two, ten = (_planned(records, _LINEAR, f"plug_in, K = {k}") for k in (2, 10))
     if squared is None or network is None or two is None or ten is None:
         return ""
     value = squared["values"]["1000000"]
@@ -194,7 +200,7 @@ def _bounds(records: list[Record]) -> str:
     )
 
 
-def _instead(records: list[Record]) -> str:
+def _held_out_rows(records: list[Record]) -> str:
     table, covered = held_out_table(records), select(records, "coverage")
     parts = [
         "## What to use instead",
@@ -231,7 +237,7 @@ def _body(table: Table) -> str:
     return to_markdown(table).removeprefix(f"### {table.title}\n\n").rstrip()
 
 
-def _more() -> str:
+def _further_reading() -> str:
     return (
         "Every simulation, with the counterexamples: [simulations.md](simulations.md). All of it "
         "is written from records by `condrisk reproduce theory`."

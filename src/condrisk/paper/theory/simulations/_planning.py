@@ -14,12 +14,12 @@ from condrisk.paper.theory import (
     Bound,
     Complexity,
     constant_complexity,
-    massart_bound,
     plug_in_bound,
     squared_error_bound,
     stump_bound,
     sum_complexities,
 )
+from condrisk.paper.theory._complexity import massart_bound
 from condrisk.paper.theory.simulations._cells import cell_complexity
 from condrisk.paper.theory.simulations._coverage import CONFIDENCE, WORLDS
 from condrisk.paper.theory.simulations._settings import Part, TheoryConfig

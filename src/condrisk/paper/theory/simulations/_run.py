@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from condrisk.paper._dispatch import run_tasks
-from condrisk.paper._records import Key, Record, Store, Unit
+from condrisk.paper._records import Key, Record
+from condrisk.paper._study import Progress, Study, Task, Units, Warn, check_choice
 from condrisk.paper.theory.simulations import (
     _coverage,
     _excess,
@@ -24,7 +23,7 @@ from condrisk.paper.theory.simulations import (
     _rejection,
     _separable,
 )
-from condrisk.paper.theory.simulations._settings import SEED, TheoryConfig
+from condrisk.paper.theory.simulations._settings import SEED, Part, TheoryConfig
 
 PARTS = {
     part.name: part
@@ -48,8 +47,8 @@ def run_theory(
     parts: Sequence[str] | None = None,
     n_jobs: int = 1,
     scheduler: str | None = None,
-    progress: Callable[[float, float, str], None] | None = None,
-    warn: Callable[[str], None] = warnings.warn,
+    progress: Progress | None = None,
+    warn: Warn = warnings.warn,
 ) -> list[Record]:
     """Run the study of the paper's theory, or what is missing of it.
 
@@ -91,89 +90,42 @@ def run_theory(
     >>> sorted({record["n"] for record in records})[:3]
     [100, 316, 1000]
     """
-    config = TheoryConfig() if config is None else config
-    chosen = _check_parts(parts)
-    store = Store(Path(folder), warn=warn)
-    units = store.load(config.to_dict())
-    tasks = [
-        Task(name, fold, config)
-        for name in chosen
-        for fold in PARTS[name].folds(config)
-        if (name, fold) not in units
-    ]
-    # The longest first: two processes then end at about the same time.
-    tasks.sort(key=lambda task: -task.work)
-    run_tasks(
-        _do,
-        tasks,
-        units,
-        store,
-        order=_in_order,
-        n_jobs=n_jobs,
-        scheduler=scheduler,
-        progress=progress,
-    )
-    return [
-        record
-        for name in chosen
-        for fold in PARTS[name].folds(config)
-        for record in units[name, fold].records.values()
-    ]
-
-
-def _check_parts(parts: Sequence[str] | None) -> list[str]:
-    if parts is None:
-        return list(PARTS)
-    unknown = [name for name in parts if name not in PARTS]
-    if isinstance(parts, str) or unknown or not parts:
-        raise ValueError(f"parts must be a list of some of {', '.join(PARTS)}; got {parts!r}.")
-    return [name for name in PARTS if name in parts]
-
-
-def _in_order(key: Key) -> tuple[int, int]:
-    return list(PARTS).index(key[0]), key[1]
+    study = TheoryStudy(config or TheoryConfig(), check_choice("parts", parts, PARTS))
+    return study.run(folder, n_jobs=n_jobs, scheduler=scheduler, progress=progress, warn=warn)
 
 
 @dataclass(frozen=True)
-class Task:
-    """One setting of one part."""
+class TheoryStudy(Study):
+    """Some parts of the study; a unit is one setting of a part."""
 
-    part: str
-    fold: int
     config: TheoryConfig
+    parts: list[str]
 
-    @property
-    def key(self) -> Key:
-        """The key of its unit."""
-        return self.part, self.fold
+    def order(self, key: Key) -> tuple[int, int]:
+        """Return the place of a unit: part by part."""
+        return list(PARTS).index(key[0]), key[1]
 
-    @property
-    def title(self) -> str:
-        """What to call it."""
-        return PARTS[self.part].title
+    def keys(self) -> list[Key]:
+        """Return every setting of the chosen parts."""
+        return [(name, fold) for name in self.parts for fold in PARTS[name].folds(self.config)]
 
-    @property
-    def work(self) -> float:
-        """A rough measure of the time it takes, for order and progress."""
-        part = PARTS[self.part]
-        return part.work(part.settings[self.fold])
+    def tasks(self, units: Units) -> list[Task]:
+        """Return a task for each setting without records."""
+        return [_task(PARTS[key[0]], key) for key in self.keys() if key not in units]
+
+    def do(self, task: Task) -> list[Record]:
+        """Simulate one setting, from random numbers of its own."""
+        [(name, fold)] = task.keys
+        part = PARTS[name]
+        rng = np.random.default_rng([SEED, *self.order((name, fold))])
+        start = time.perf_counter()
+        with threadpool_limits(1):
+            found = part.simulate(part.settings[fold], self.config, rng)
+        seconds = (time.perf_counter() - start) / len(found)
+        return [{"set": name, "fold": fold, **record, "seconds": seconds} for record in found]
 
 
-def _do(task: Task) -> Unit:
-    """Simulate one setting, from random numbers of its own."""
-    part = PARTS[task.part]
-    setting = part.settings[task.fold]
-    rng = np.random.default_rng([SEED, list(PARTS).index(task.part), task.fold])
-    start = time.perf_counter()
-    with threadpool_limits(1):
-        try:
-            found = part.simulate(setting, task.config, rng)
-        except Exception as error:
-            error.add_note(f"while simulating {part.title}, {setting}")
-            raise
-    seconds = time.perf_counter() - start
-    records = {}
-    for record in found:
-        whole = {"set": task.part, "fold": task.fold, **record, "seconds": seconds / len(found)}
-        records[record["method"]] = whole
-    return Unit(task.part, task.fold, task.config.to_dict(), records)
+def _task(part: Part, key: Key) -> Task:
+    setting = part.settings[key[1]]
+    doing = f"simulating {part.title}, {setting}"
+    return Task((key,), part.title, doing, work=part.work(setting))

@@ -13,11 +13,9 @@ from sklearn.tree import DecisionTreeClassifier
 from condrisk import PlugInRisk, RegressionRisk
 from condrisk.datasets import make_separable
 from condrisk.paper._records import Record
-from condrisk.paper.theory import (
-    best_lipschitz_error,
-    distance_regressor_error,
-    separable_experiment,
-)
+from condrisk.paper.theory._cantor import distance_regressor_error
+from condrisk.paper.theory._cantor_regression import best_lipschitz_error
+from condrisk.paper.theory._separable import separable_experiment
 from condrisk.paper.theory.simulations._settings import Part, TheoryConfig
 
 NUMBERS = (100, 300, 1000, 3000)

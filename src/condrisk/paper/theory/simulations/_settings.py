@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from condrisk.paper._records import Record
+from condrisk.paper._study import QuickConfig
 
 SEED = 2024
 
 
 @dataclass(frozen=True)
-class TheoryConfig:
+class TheoryConfig(QuickConfig):
     """What the figures of a run depend on, besides versions.
 
     Parameters
@@ -22,12 +23,6 @@ class TheoryConfig:
     quick : bool, default=False
         Few repetitions: to see in seconds that everything runs. Its figures prove nothing.
     """
-
-    quick: bool = False
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.quick, bool):
-            raise TypeError(f"quick must be True or False, got {self.quick!r}.")
 
     @property
     def repetitions(self) -> int:

@@ -10,7 +10,7 @@ from condrisk.paper._render import escape_markdown, to_markdown
 from condrisk.paper._table import Table
 from condrisk.paper.theory.simulations._coverage import WORLDS
 from condrisk.paper.theory.simulations._interval_tables import coverage_table
-from condrisk.paper.theory.simulations._study import select, values
+from condrisk.paper.theory.simulations._results import select, values
 from condrisk.paper.theory.simulations._tables import (
     certain_table,
     false_table,

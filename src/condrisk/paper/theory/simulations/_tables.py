@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from condrisk.paper._records import Record
-from condrisk.paper._table import Group, Row, Table
+from condrisk.paper._table import Group, Row, Table, filled, row
 from condrisk.paper.theory.simulations._interval_tables import coverage_table, held_out_table
-from condrisk.paper.theory.simulations._rows import filled, header, row
-from condrisk.paper.theory.simulations._study import (
+from condrisk.paper.theory.simulations._results import (
     BOUNDS,
     SLOPE_FROM,
     bound_slope,
@@ -61,7 +60,7 @@ def violations_table(records: list[Record]) -> Table:
         "excess: mean over the repetitions, and 95 % quantile. Bounds hold with probability "
         "1 − δ; p: exact binomial test that they are exceeded more often than δ allows. * says no "
         "more than is known without data.",
-        header("rows", "excess\nmean", "excess\n95 %", *_delta_heads("0.05"), *_delta_heads("0.2")),
+        row("rows", "excess\nmean", "excess\n95 %", *_delta_heads("0.05"), *_delta_heads("0.2")),
         filled(groups),
     )
 
@@ -93,7 +92,7 @@ def slopes_table(records: list[Record]) -> Table:
         "How fast they fall: slopes on logarithmic axes",
         f"Least squares of log excess on log n from {SLOPE_FROM:,} rows on, with 95 % interval; 0: "
         "there was no excess.",
-        header("", "slope of the mean excess", "slope of\nthe bound"),
+        row("", "slope of the mean excess", "slope of\nthe bound"),
         filled([Group("excess of what is minimised", tuple(rows))]),
     )
 
@@ -125,7 +124,7 @@ def certain_table(records: list[Record]) -> Table:
         "certain",
         "Bounds that hold for every model",
         "quantity / bound: 1 is the bound. Models whose bound is infinite are left out.",
-        header("", "models", "exceeded", "quantity / bound\nmedian", "largest"),
+        row("", "models", "exceeded", "quantity / bound\nmedian", "largest"),
         filled(groups),
     )
 
@@ -158,7 +157,7 @@ def false_table(records: list[Record]) -> Table:
         "Printed and false: what happens in small worlds",
         "Means over the repetitions; a bound may fail in 5 % of them. What is claimed, in which "
         "world it fails and what repairs it stands on the page.",
-        header(
+        row(
             "claim",
             "rows",
             "printed",
@@ -188,7 +187,7 @@ def separable_table(records: list[Record]) -> Table:
         "separable",
         "Classes without noise: error E|ĝ − g| of the estimated risk",
         "Means over repetitions.",
-        header("rows", *names),
+        row("rows", *names),
         filled(groups),
     )
 
@@ -218,7 +217,7 @@ def median_table(records: list[Record]) -> Table:
         "median",
         "Fitted by absolute error, the risk becomes a median",
         "E|ĝ − g| and E(ĝ − g) of the best function of 20 cells.",
-        header("rows", "absolute error:\nE|ĝ − g|", "bias", "squared error:\nE|ĝ − g|", "bias"),
+        row("rows", "absolute error:\nE|ĝ − g|", "bias", "squared error:\nE|ĝ − g|", "bias"),
         filled(groups),
     )
 
@@ -250,7 +249,7 @@ def planning_table(records: list[Record]) -> Table:
         "vacuous: no less than the most that the error can be. Last column: rows for which the "
         "bound is 0.05. Features have mean square one; for the plug-in risk the probability of "
         "each label is one of these functions.",
-        header("class of functions", "1,000 rows", "1,000,000 rows", "rows for 0.05"),
+        row("class of functions", "1,000 rows", "1,000,000 rows", "rows for 0.05"),
         filled(groups),
     )
 

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import ClassVar
 
 from scipy import stats
 
-from condrisk.paper._summary import RELATIVE_ZERO, Summary, mean_and_se
+from condrisk.paper._results import PER_COST, BaseResults, Cost, Record, in_order
+from condrisk.paper._summary import RELATIVE_ZERO, PaperValue, Summary, mean_and_se
 from condrisk.paper.rwr._paper import BENCHMARKS, COSTS, MODELS, PAIRS, SETS, paper_value
 
-Record = Mapping[str, Any]
 DEFAULT = "condrisk (default)"
 KNOWN_METHODS = (*PAIRS, *BENCHMARKS, "NN+kernel", DEFAULT)
-PER_COST = ("loss", "rate", "oracle")
 
 
-class Study:
+def _root_of_l2(record: Record) -> float | None:
+    error = record.get("risk_l2")
+    return None if error is None else math.sqrt(error)
+
+
+class Results(BaseResults):
     """Records, found by set and method.
 
     Parameters
@@ -35,31 +39,22 @@ class Study:
 
     Examples
     --------
-    >>> from condrisk.paper.rwr._study import Study
+    >>> from condrisk.paper.rwr._results import Results
     >>> costs = {"0.5": {"loss": 0.4, "rate": 0.7, "oracle": 0.3}}
     >>> record = {"set": "energy", "fold": 0, "method": "MLP+RF", "costs": costs}
-    >>> Study([record]).summary("loss", "energy", "MLP+RF", 0.5).mean
+    >>> Results([record]).summary("loss", "energy", "MLP+RF", 0.5).mean
     0.4
     """
 
-    def __init__(self, records: Iterable[Record]) -> None:
-        self._records: dict[tuple[str, str], dict[int, Record]] = {}
-        for record in records:
-            folds = self._records.setdefault((record["set"], record["method"]), {})
-            if record["fold"] in folds:
-                raise ValueError(
-                    f"records must have each set, fold and method once, but has set "
-                    f"{record['set']!r}, fold {record['fold']}, method {record['method']!r} twice"
-                )
-            folds[record["fold"]] = record
+    derived: ClassVar = {"risk_rmse": _root_of_l2}
 
     @cached_property
     def sets(self) -> tuple[str, ...]:
-        return _in_order([name for name, _ in self._records], SETS)
+        return in_order([name for name, _ in self._records], SETS)
 
     @cached_property
     def methods(self) -> tuple[str, ...]:
-        return _in_order([method for _, method in self._records], KNOWN_METHODS)
+        return in_order([method for _, method in self._records], KNOWN_METHODS)
 
     @property
     def paper_sets(self) -> tuple[str, ...]:
@@ -73,39 +68,16 @@ class Study:
 
     def records(self, set_name: str, method: str) -> list[Record]:
         """Return the records of a method, or of a predictor by any of its pairs, by fold."""
-        names = [method]
-        if method in MODELS:  # the predictor is the same in all four pairs
-            names = [f"{method}+{calibrator}" for calibrator in MODELS]
-        found = max((self._records.get((set_name, name), {}) for name in names), key=len)
-        return [found[fold] for fold in sorted(found)]
+        # The predictor is the same in all four pairs.
+        names = [f"{method}+{other}" for other in MODELS] if method in MODELS else [method]
+        found = super().records
+        return max((found(set_name, name) for name in names), key=len)
 
-    def values(
-        self, quantity: str, set_name: str, method: str, cost: float | str | None = None
-    ) -> dict[int, float]:
-        """Return a quantity of each fold that has it."""
-        found = {
-            record["fold"]: _value(record, quantity, cost)
-            for record in self.records(set_name, method)
-        }
-        return {fold: value for fold, value in found.items() if value is not None}
-
-    def summary(
-        self, quantity: str, set_name: str, method: str, cost: float | str | None = None
-    ) -> Summary | None:
-        """Return mean, standard error and the paper's figure, or None if no fold has it."""
-        values = self.values(quantity, set_name, method, cost)
-        if not values:
-            return None
-        mean, se = mean_and_se(list(values.values()))
-        paper = paper_value(quantity, set_name, method, cost)
-        return Summary(mean, se, len(values), paper)
-
-    def mean(
-        self, quantity: str, set_name: str, method: str, cost: float | str | None = None
-    ) -> float | None:
-        """Return the mean alone, or None if no fold has it."""
-        summary = self.summary(quantity, set_name, method, cost)
-        return None if summary is None else summary.mean
+    def published(
+        self, quantity: str, set_name: str, method: str, cost: Cost, table: str | None
+    ) -> PaperValue | None:
+        """Return the paper's figure, or None if there is none."""
+        return paper_value(quantity, set_name, method, cost)
 
     def r2(self, set_name: str, method: str) -> float | None:
         """Return the share of the variance of the losses that the risk explains, all folds pooled.
@@ -130,7 +102,7 @@ def agreement(records: Iterable[Record]) -> dict[str, dict[str, int]]:
 
     Examples
     --------
-    >>> from condrisk.paper.rwr._study import agreement
+    >>> from condrisk.paper.rwr._results import agreement
     >>> costs = {"0.5": {"loss": 0.463, "rate": 0.77, "oracle": 0.3}}
     >>> record = {"set": "energy", "fold": 0, "method": "MLP+RF", "costs": costs}
     >>> counts = agreement([record])
@@ -139,18 +111,18 @@ def agreement(records: Iterable[Record]) -> dict[str, dict[str, int]]:
     >>> counts["human rate within 0.02"]
     {'agree': 0, 'cells': 1}
     """
-    study = Study(records)
-    pairs = [(name, method) for name in study.paper_sets for method in PAIRS]
-    error = _published(study, "risk_l1", pairs)
-    loss = _published(study, "loss", pairs)
+    results = Results(records)
+    pairs = [(name, method) for name in results.paper_sets for method in PAIRS]
+    error = _published(results, "risk_l1", pairs)
+    loss = _published(results, "loss", pairs)
     counts = {
         "calibrator absolute error within 2 %": _count(error, relative=0.02),
         "RwR loss within 2 % + 0.005": _count(loss, relative=0.02, absolute=0.005),
         "RwR loss within two standard errors": _count(loss),
-        "human rate within 0.02": _count(_published(study, "rate", pairs), absolute=0.02),
+        "human rate within 0.02": _count(_published(results, "rate", pairs), absolute=0.02),
     }
     for method in BENCHMARKS:
-        found = _published(study, "loss", [(name, method) for name in study.paper_sets])
+        found = _published(results, "loss", [(name, method) for name in results.paper_sets])
         counts[f"{method} within two standard errors"] = _count(found)
     return counts
 
@@ -173,7 +145,7 @@ def compare(
 
     Examples
     --------
-    >>> from condrisk.paper.rwr._study import compare
+    >>> from condrisk.paper.rwr._results import compare
     >>> a = [
     ...     {"set": "energy", "fold": k, "method": "MLP+RF", "risk_l1": 2.0 + k, "costs": {}}
     ...     for k in range(3)
@@ -182,7 +154,7 @@ def compare(
     >>> compare(a, b)["risk_l1"]
     {'cells': 1, 'within_one_se': 1, 'share': 1.0, 'larger': 1, 'smaller': 0, 'ties': 0, 'p': 1.0}
     """
-    a, b = Study(records_a), Study(records_b)
+    a, b = Results(records_a), Results(records_b)
     methods = [m for m in PAIRS if any(model.startswith("MLP") for model in m.split("+"))]
     cells = [(name, method) for name in a.sets for method in methods]
     report = {}
@@ -199,31 +171,14 @@ def compare(
     return report
 
 
-def _in_order(names: Iterable[str], known: Sequence[str]) -> tuple[str, ...]:
-    there = dict.fromkeys(names)
-    return tuple(k for k in known if k in there) + tuple(n for n in there if n not in known)
-
-
-def _value(record: Record, quantity: str, cost: float | str | None) -> float | None:
-    if quantity in PER_COST:
-        if cost is None:
-            raise ValueError(f"cost must be given: {quantity!r} is not the same at every cost")
-        prices = {f"{float(price):g}": cell for price, cell in record.get("costs", {}).items()}
-        return prices.get(f"{float(cost):g}", {}).get(quantity)
-    if quantity == "risk_rmse":
-        error = record.get("risk_l2")
-        return None if error is None else math.sqrt(error)
-    return record.get(quantity)
-
-
 def _costs(quantity: str) -> tuple[str | None, ...]:
     return COSTS if quantity in PER_COST else (None,)
 
 
-def _published(study: Study, quantity: str, cells: Iterable[tuple[str, str]]) -> list[Summary]:
+def _published(results: Results, quantity: str, cells: Iterable[tuple[str, str]]) -> list[Summary]:
     """Return the cells that both the study and the paper have."""
     found = [
-        study.summary(quantity, name, method, cost)
+        results.summary(quantity, name, method, cost)
         for name, method in cells
         for cost in _costs(quantity)
     ]

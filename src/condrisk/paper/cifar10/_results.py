@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy import stats
 
-from condrisk.paper._summary import RELATIVE_ZERO, Summary, mean_and_se
+from condrisk.paper._results import BaseResults, Cost, in_order
+from condrisk.paper._summary import RELATIVE_ZERO, PaperValue, Summary, mean_and_se
 from condrisk.paper.cifar10._paper import PAPER_NETWORKS, PREDICTORS, paper_value
 
-Record = Mapping[str, Any]
 PROBABILITIES = tuple(f"p {name}" for name in (*PAPER_NETWORKS, "ResNet-9"))
 SCALED = tuple(f"{method}, scaled" for method in PROBABILITIES)
 PLUG_INS = tuple(method for pair in zip(PROBABILITIES, SCALED, strict=True) for method in pair)
@@ -25,7 +25,6 @@ TRIVIAL = ("constant", "own entropy")
 KNOWN_METHODS = (*PLUG_INS, *REGRESSIONS, HYBRID, *TRIVIAL)
 # Rules that need no estimate of the risk; what they cost follows from the records of any method.
 REFERENCES = ("always", "never", "oracle")
-PER_COST = ("loss", "rate", "oracle")
 # A difference counts as one if chance alone would give it less often than this.
 LEVEL = 0.05
 
@@ -69,7 +68,7 @@ class Paired(NamedTuple):
         return self.p is not None and self.p < LEVEL and self.mean > 0
 
 
-class Study:
+class Results(BaseResults):
     """Records, found by predictor and method.
 
     Parameters
@@ -86,26 +85,17 @@ class Study:
 
     Examples
     --------
-    >>> from condrisk.paper.cifar10._study import Study
+    >>> from condrisk.paper.cifar10._results import Results
     >>> costs = {"0.5": {"loss": 0.23, "rate": 0.3, "oracle": 0.15}}
     >>> record = {"set": "CNN", "fold": 0, "method": "p EffNet", "costs": costs}
-    >>> study = Study([record])
-    >>> study.summary("loss", "CNN", "p EffNet", 0.5).mean
+    >>> results = Results([record])
+    >>> results.summary("loss", "CNN", "p EffNet", 0.5).mean
     0.23
-    >>> study.summary("loss", "CNN", "oracle", 0.5).mean
+    >>> results.summary("loss", "CNN", "oracle", 0.5).mean
     0.15
     """
 
-    def __init__(self, records: Iterable[Record]) -> None:
-        self._records: dict[tuple[str, str], dict[int, Record]] = {}
-        for record in records:
-            seeds = self._records.setdefault((record["set"], record["method"]), {})
-            if record["fold"] in seeds:
-                raise ValueError(
-                    f"records must have each set, fold and method once, but has set "
-                    f"{record['set']!r}, fold {record['fold']}, method {record['method']!r} twice"
-                )
-            seeds[record["fold"]] = record
+    derived: ClassVar = {"seconds": lambda record: record.get("seconds", {}).get("fit")}
 
     @cached_property
     def predictors(self) -> tuple[str, ...]:
@@ -119,21 +109,18 @@ class Study:
     def methods(self, set_name: str) -> tuple[str, ...]:
         """Return the methods of a set: those that are known in their order, then the others."""
         there = [method for name, method in self._records if name == set_name]
-        known = tuple(method for method in KNOWN_METHODS if method in there)
-        return known + tuple(method for method in there if method not in KNOWN_METHODS)
+        return in_order(there, KNOWN_METHODS)
 
     def values(
-        self, quantity: str, set_name: str, method: str, cost: float | str | None = None
+        self, quantity: str, set_name: str, method: str, cost: Cost = None
     ) -> dict[int, float]:
         """Return a quantity of each seed that has it."""
         if method in REFERENCES:
             return self._reference_values(quantity, set_name, method, cost)
-        found = self._records.get((set_name, method), {})
-        values = {seed: _value(found[seed], quantity, cost) for seed in sorted(found)}
-        return {seed: value for seed, value in values.items() if value is not None}
+        return super().values(quantity, set_name, method, cost)
 
     def _reference_values(
-        self, quantity: str, set_name: str, method: str, cost: float | str | None
+        self, quantity: str, set_name: str, method: str, cost: Cost
     ) -> dict[int, float]:
         if quantity != "loss" or cost is None:
             return {}
@@ -145,28 +132,11 @@ class Study:
                 values |= self.values("predictor_loss", set_name, owner)
         return dict.fromkeys(values, float(cost)) if method == "always" else values
 
-    def summary(
-        self,
-        quantity: str,
-        set_name: str,
-        method: str,
-        cost: float | str | None = None,
-        *,
-        table: str | None = None,
-    ) -> Summary | None:
-        """Return mean and standard error, with the paper's figure if a table of it is named."""
-        values = self.values(quantity, set_name, method, cost)
-        if not values:
-            return None
-        paper = paper_value(table, quantity, set_name, method, cost) if table else None
-        return Summary(*mean_and_se(list(values.values())), len(values), paper)
-
-    def mean(
-        self, quantity: str, set_name: str, method: str, cost: float | str | None = None
-    ) -> float | None:
-        """Return the mean alone, or None if no seed has it."""
-        summary = self.summary(quantity, set_name, method, cost)
-        return None if summary is None else summary.mean
+    def published(
+        self, quantity: str, set_name: str, method: str, cost: Cost, table: str | None
+    ) -> PaperValue | None:
+        """Return what a table of the paper has, if one is named."""
+        return paper_value(table, quantity, set_name, method, cost) if table else None
 
     def predictor_loss(self, set_name: str, *, table: str | None = None) -> Summary | None:
         """Return the predictor's own loss, which is the same for every method."""
@@ -200,29 +170,29 @@ class Study:
 
 
 def paired(
-    study: Study,
+    results: Results,
     predictor: str,
     method_a: str,
     method_b: str,
     quantity: str,
-    cost: float | str | None = None,
+    cost: Cost = None,
 ) -> Paired | None:
     """Return how one method differs from another over the seeds that both have, or None.
 
     Examples
     --------
-    >>> from condrisk.paper.cifar10._study import Study, paired
+    >>> from condrisk.paper.cifar10._results import Results, paired
     >>> records = [
     ...     {"set": "CNN", "fold": k, "method": m, "risk_l2": 0.2 + k + (m == "g CNN") * (1 + k)}
     ...     for k in range(3)
     ...     for m in ("p CNN", "g CNN")
     ... ]
-    >>> paired(Study(records), "CNN", "p CNN", "g CNN", "risk_l2")
+    >>> paired(Results(records), "CNN", "p CNN", "g CNN", "risk_l2")
     Paired(mean=-2.0, se=0.577, n=3, p=0.0742, less=3, more=0)
     """
     return paired_values(
-        study.values(quantity, predictor, method_a, cost),
-        study.values(quantity, predictor, method_b, cost),
+        results.values(quantity, predictor, method_a, cost),
+        results.values(quantity, predictor, method_b, cost),
     )
 
 
@@ -255,24 +225,13 @@ def _p_value(mean: float, se: float | None, n: int) -> float | None:
 
 
 def least(
-    study: Study,
+    results: Results,
     predictor: str,
     methods: Sequence[str],
     quantity: str,
-    cost: float | str | None = None,
+    cost: Cost = None,
 ) -> str | None:
     """Return the method with the least mean, or None if no method has the quantity."""
-    means = {method: study.mean(quantity, predictor, method, cost) for method in methods}
+    means = {method: results.mean(quantity, predictor, method, cost) for method in methods}
     known = {method: mean for method, mean in means.items() if mean is not None}
     return min(known, key=lambda method: known[method], default=None)
-
-
-def _value(record: Record, quantity: str, cost: float | str | None) -> float | None:
-    if quantity in PER_COST:
-        if cost is None:
-            raise ValueError(f"cost must be given: {quantity!r} is not the same at every cost")
-        prices = {f"{float(price):g}": cell for price, cell in record.get("costs", {}).items()}
-        return prices.get(f"{float(cost):g}", {}).get(quantity)
-    if quantity == "seconds":
-        return record.get("seconds", {}).get("fit")
-    return record.get(quantity)

@@ -35,7 +35,7 @@ def area(record: Record) -> float:
 
     Examples
     --------
-    >>> from condrisk.paper.active._study import area
+    >>> from condrisk.paper.active._results import area
     >>> area({"labels": [10, 20, 30], "errors": [3.0, 1.0, 1.0]})
     1.5
     """
@@ -108,7 +108,7 @@ def compare(records: Iterable[Record], method: str) -> dict[str, Comparison]:
 
     Examples
     --------
-    >>> from condrisk.paper.active._study import compare
+    >>> from condrisk.paper.active._results import compare
     >>> compare([], "gain")
     {}
     """
@@ -127,17 +127,7 @@ def compare(records: Iterable[Record], method: str) -> dict[str, Comparison]:
     family = [name for name in plain if name in UCI_NAMES]
     corrected = dict(zip(family, holm([plain[name].p for name in family]), strict=True))
     return {
-        name: Comparison(
-            name,
-            method,
-            ratio=found.ratio,
-            low=found.low,
-            high=found.high,
-            p=found.p,
-            p_plain=found.p_plain,
-            p_holm=corrected.get(name, found.p),
-            n_seeds=found.n_seeds,
-        )
+        name: Comparison(name, method, **found._asdict(), p_holm=corrected.get(name, found.p))
         for name, found in plain.items()
     }
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from condrisk.datasets import UCI_NAMES
 from condrisk.paper._render import to_markdown
 from condrisk.paper._table import Table
-from condrisk.paper.active._study import Comparison
+from condrisk.paper.active._results import Comparison
 
 
 def uci(found: dict[str, Comparison]) -> list[Comparison]:
@@ -20,17 +20,17 @@ def names_of(found: Iterable[Comparison]) -> str:
     return ", ".join(c.set for c in found) or "none"
 
 
-def those(found: Iterable[Comparison], verdict: str) -> list[Comparison]:
+def with_verdict(found: Iterable[Comparison], verdict: str) -> list[Comparison]:
     """Return the comparisons with this verdict."""
     return [c for c in found if c.verdict == verdict]
 
 
-def capital(text: str) -> str:
+def capitalised(text: str) -> str:
     """Return a text that begins with a capital."""
     return text[0].upper() + text[1:]
 
 
-def listed(found: list[Comparison]) -> str:
+def in_brackets(found: list[Comparison]) -> str:
     """Return the names of the sets in brackets, or nothing."""
     return f" ({names_of(found)})" if found else ""
 

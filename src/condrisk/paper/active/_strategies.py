@@ -38,10 +38,10 @@ class LeftOutRisk(BaseEstimator):
             # Losses as numbers: a class may be absent from the rows that are labelled.
             wrong = (self.process.left_out_.argmax(axis=1) != y).astype(float)
             inputs = np.hstack([X, self.process.left_out_])
-            self.risk_ = RegressionRisk(None, regressor=forest, loss=_as_it_is)
+            self.risk_ = RegressionRisk("precomputed", regressor=forest, loss=_identity_loss)
             self.risk_.fit(inputs, np.zeros(len(y)), prediction=wrong)
         else:
-            self.risk_ = RegressionRisk(None, regressor=forest, loss="squared_error")
+            self.risk_ = RegressionRisk("precomputed", regressor=forest, loss="squared_error")
             self.risk_.fit(X, y, prediction=self.process.left_out_)
         return self
 
@@ -52,7 +52,7 @@ class LeftOutRisk(BaseEstimator):
         return self.risk_.predict_risk(X)
 
 
-def _as_it_is(y: Floats, prediction: Floats) -> Floats:
+def _identity_loss(y: Floats, prediction: Floats) -> Floats:
     return prediction
 
 
@@ -93,53 +93,55 @@ class Round:
         return BrierRisk(self.process)
 
 
-def _random(now: Round, batch: int) -> NDArray[np.intp]:
-    rng = np.random.default_rng(now.seed)
-    return rng.choice(len(now.pool), batch, replace=False)
+def _random(state: Round, batch: int) -> NDArray[np.intp]:
+    rng = np.random.default_rng(state.seed)
+    return rng.choice(len(state.pool), batch, replace=False)
 
 
-def _core_set(now: Round, batch: int) -> NDArray[np.intp]:
-    return k_center(now.pool, batch, labelled=now.X)
+def _core_set(state: Round, batch: int) -> NDArray[np.intp]:
+    return k_center(state.pool, batch, labelled=state.X)
 
 
-def _uncertainty(now: Round, batch: int) -> NDArray[np.intp]:
-    if now.process.n_classes is None:
-        value = now.process.variance(now.pool)
+def _uncertainty(state: Round, batch: int) -> NDArray[np.intp]:
+    if state.process.n_classes is None:
+        value = state.process.variance(state.pool)
     else:
-        proba = now.process.response(now.pool)
+        proba = state.process.response(state.pool)
         value = -(proba * np.log(proba)).sum(axis=1)
     return np.argsort(-value, kind="stable")[:batch]
 
 
 def _risk(diversity: Any) -> Callable[[Round, int], NDArray[np.intp]]:
-    def choose(now: Round, batch: int) -> NDArray[np.intp]:
+    def choose(state: Round, batch: int) -> NDArray[np.intp]:
         # A fitted process in it: cloned, it would be fitted no more.
-        risk = FrozenEstimator(LeftOutRisk(now.process, random_state=now.seed).fit(now.X, now.y))
-        sampler = RiskSampler(risk, batch_size=batch, diversity=diversity, random_state=now.seed)
-        return sampler.fit(now.X, now.y).query(now.pool)
+        risk = FrozenEstimator(
+            LeftOutRisk(state.process, random_state=state.seed).fit(state.X, state.y)
+        )
+        sampler = RiskSampler(risk, batch_size=batch, diversity=diversity, random_state=state.seed)
+        return sampler.fit(state.X, state.y).query(state.pool)
 
     return choose
 
 
 def _gain(split: Any) -> Callable[[Round, int], NDArray[np.intp]]:
-    def choose(now: Round, batch: int) -> NDArray[np.intp]:
+    def choose(state: Round, batch: int) -> NDArray[np.intp]:
         options: dict[str, Any] = {}
         if split is not None:
-            risk = now.squared_risk.fit(now.X, now.y)
+            risk = state.squared_risk.fit(state.X, state.y)
             options = {"risk": FrozenEstimator(risk), "split": split}
         sampler = GainSampler(
-            now.frozen,
+            state.frozen,
             batch_size=batch,
             max_candidates=CANDIDATES,
-            random_state=now.seed,
+            random_state=state.seed,
             **options,
         )
-        return sampler.fit(now.X, now.y).query(now.pool)
+        return sampler.fit(state.X, state.y).query(state.pool)
 
     return choose
 
 
-CHOICES: dict[str, Callable[[Round, int], NDArray[np.intp]]] = {
+STRATEGIES: dict[str, Callable[[Round, int], NDArray[np.intp]]] = {
     "random": _random,
     "core-set": _core_set,
     "uncertainty": _uncertainty,

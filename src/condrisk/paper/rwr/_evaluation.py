@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condrisk.deferral import Deferral
-from condrisk.paper._figures import COSTS, price_figures, risk_figures
+from condrisk.paper._figures import COSTS, deferral_figures, risk_figures
 from condrisk.paper._records import Record
 from condrisk.paper.rwr._fitting import Fitted
 
 
-def judge(
+def evaluate(
     fitted: Fitted,
     X: NDArray[np.float64],
     y: NDArray[np.float64],
@@ -24,19 +24,19 @@ def judge(
 ) -> Record:
     """Return what a fitted method does on rows that it has not seen, unrounded.
 
-    A method whose answers depend on the price is judged at each; what is not by price is then the
-    mean over prices.
+    A method whose answers depend on the cost is evaluated at each; what does not belong to one
+    cost is then the mean over costs.
     """
     start = time.perf_counter()
     decisions = dict(_decisions(fitted.model, X))
     seconds = time.perf_counter() - start
-    risks, prices = [], {}
+    risks, by_cost = [], {}
     for cost, (prediction, risk, deferred) in decisions.items():
         loss = (y - prediction) ** 2
         risks.append(risk_figures(loss, risk))
-        prices[f"{cost:g}"] = price_figures(loss, deferred, cost)
+        by_cost[f"{cost:g}"] = deferral_figures(loss, deferred, cost)
     record: Record = {name: _mean([figures[name] for figures in risks]) for name in risks[0]}
-    record["costs"] = prices
+    record["costs"] = by_cost
     if keep_rows:
         prediction, risk, _ = decisions[COSTS[0]]
         rows = {"y": y, "prediction": prediction, "risk": risk}

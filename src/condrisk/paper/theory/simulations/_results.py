@@ -43,7 +43,7 @@ def select(records: Iterable[Record], part: str, **fields: Any) -> list[Record]:
 
     Examples
     --------
-    >>> from condrisk.paper.theory.simulations._study import select
+    >>> from condrisk.paper.theory.simulations._results import select
     >>> select([{"set": "median", "n": 1}, {"set": "median", "n": 2}], "median", n=2)
     [{'set': 'median', 'n': 2}]
     """
@@ -67,7 +67,7 @@ def log_slope(n: Iterable[float], y: Iterable[float]) -> Slope | None:
 
     Examples
     --------
-    >>> from condrisk.paper.theory.simulations._study import log_slope
+    >>> from condrisk.paper.theory.simulations._results import log_slope
     >>> log_slope([10, 100, 1000], [1.0, 0.1, 0.01])
     Slope(value=-1.0, low=-1.0, high=-1.0)
     """
@@ -97,7 +97,7 @@ def with_commas(number: float) -> str:
 
     Examples
     --------
-    >>> from condrisk.paper.theory.simulations._study import with_commas
+    >>> from condrisk.paper.theory.simulations._results import with_commas
     >>> with_commas(31623), with_commas(66_200_000), with_commas(2.35e10)
     ('31,623', '66.2 million', '23.5 billion')
     """
@@ -111,7 +111,7 @@ def short(value: float) -> str:
 
     Examples
     --------
-    >>> from condrisk.paper.theory.simulations._study import short
+    >>> from condrisk.paper.theory.simulations._results import short
     >>> short(0.123456), short(0.0), short(0.0000123)
     ('0.123', '0', '1.23e-05')
     """

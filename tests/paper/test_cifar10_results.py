@@ -6,7 +6,7 @@ from fake_cifar10_records import METHODS, each, fake_records
 from scipy import stats
 
 from condrisk.paper.cifar10._paper import COSTS, PREDICTORS
-from condrisk.paper.cifar10._study import KNOWN_METHODS, Study, least, paired, paired_values
+from condrisk.paper.cifar10._results import KNOWN_METHODS, Results, least, paired, paired_values
 
 
 def column(records, quantity, cost=None):
@@ -16,20 +16,20 @@ def column(records, quantity, cost=None):
 
 def test_summary_is_mean_and_standard_error(seed):
     records = fake_records(seed, seeds=range(7))
-    study = Study(reversed(records))
+    results = Results(reversed(records))
     for quantity, cost in (("risk_l2", None), ("loss", "0.5")):
         values = column(each(records, set="ResNet", method="p EffNet"), quantity, cost)
-        found = study.summary(quantity, "ResNet", "p EffNet", cost, table="table2")
+        found = results.summary(quantity, "ResNet", "p EffNet", cost, table="table2")
         assert found.mean == pytest.approx(values.mean())
         assert found.se == pytest.approx(stats.sem(values))
         assert found.n_folds == 7
-    assert study.summary("risk_l2", "ResNet", "p EffNet", table="table2").paper.mean == 1.40
-    assert study.summary("risk_l2", "ResNet", "p EffNet").paper is None
+    assert results.summary("risk_l2", "ResNet", "p EffNet", table="table2").paper.mean == 1.40
+    assert results.summary("risk_l2", "ResNet", "p EffNet").paper is None
 
 
 def test_the_same_method_has_other_figures_in_another_table():
-    study = Study(fake_records())
-    found = [study.summary("risk_l1", "CNN", "p CNN", table=t) for t in ("table1", "table6")]
+    results = Results(fake_records())
+    found = [results.summary("risk_l1", "CNN", "p CNN", table=t) for t in ("table1", "table6")]
     assert [summary.paper.mean for summary in found] == [0.96, 0.76]
     assert found[0].mean == found[1].mean
 
@@ -37,43 +37,43 @@ def test_the_same_method_has_other_figures_in_another_table():
 def test_order_of_methods_predictors_and_seeds():
     records = fake_records(seeds=(3, 1))
     extra = {**each(records, set="CNN", fold=1, method="Hybrid")[0], "method": "new"}
-    study = Study([extra, *reversed(records)])
-    assert study.predictors == PREDICTORS
-    assert study.methods("CNN") == (*KNOWN_METHODS, "new")
-    assert set(study.methods("ResNet")) == set(METHODS)
-    assert study.seeds == (1, 3)
+    results = Results([extra, *reversed(records)])
+    assert results.predictors == PREDICTORS
+    assert results.methods("CNN") == (*KNOWN_METHODS, "new")
+    assert set(results.methods("ResNet")) == set(METHODS)
+    assert results.seeds == (1, 3)
 
 
 def test_references_follow_from_any_method():
     records = fake_records()
-    study = Study(records)
+    results = Results(records)
     one = each(records, set="CNN", method="Hybrid")
-    assert study.values("loss", "CNN", "always", 0.5) == dict.fromkeys(range(5), 0.5)
-    never = study.values("loss", "CNN", "never", 0.5)
+    assert results.values("loss", "CNN", "always", 0.5) == dict.fromkeys(range(5), 0.5)
+    never = results.values("loss", "CNN", "never", 0.5)
     assert never == {record["fold"]: record["predictor_loss"] for record in one}
-    oracle = study.values("loss", "CNN", "oracle", "0.5")
+    oracle = results.values("loss", "CNN", "oracle", "0.5")
     assert oracle == {record["fold"]: record["costs"]["0.5"]["oracle"] for record in one}
-    assert study.values("risk_l1", "CNN", "oracle") == {}
-    assert study.predictor_loss("CNN").mean == pytest.approx(np.mean(list(never.values())))
-    assert study.predictor_loss("CNN", table="table1").paper.mean == 1.30
+    assert results.values("risk_l1", "CNN", "oracle") == {}
+    assert results.predictor_loss("CNN").mean == pytest.approx(np.mean(list(never.values())))
+    assert results.predictor_loss("CNN", table="table1").paper.mean == 1.30
 
 
 def test_what_is_missing_is_none():
-    study = Study(fake_records(predictors=["CNN"], methods=["p CNN"]))
-    assert study.summary("risk_l1", "ResNet", "p CNN") is None
-    assert study.mean("risk_l1", "CNN", "Hybrid") is None
-    assert study.relative_bias("CNN", "Hybrid") is None
-    assert study.predictor_loss("ResNet") is None
-    assert paired(study, "CNN", "p CNN", "Hybrid", "risk_l1") is None
-    assert least(study, "CNN", ["Hybrid"], "risk_l1") is None
+    results = Results(fake_records(predictors=["CNN"], methods=["p CNN"]))
+    assert results.summary("risk_l1", "ResNet", "p CNN") is None
+    assert results.mean("risk_l1", "CNN", "Hybrid") is None
+    assert results.relative_bias("CNN", "Hybrid") is None
+    assert results.predictor_loss("ResNet") is None
+    assert paired(results, "CNN", "p CNN", "Hybrid", "risk_l1") is None
+    assert least(results, "CNN", ["Hybrid"], "risk_l1") is None
     with pytest.raises(ValueError, match="cost must be given"):
-        study.values("loss", "CNN", "p CNN")
+        results.values("loss", "CNN", "p CNN")
 
 
 def test_a_record_twice_is_refused():
     records = fake_records(seeds=[0])
     with pytest.raises(ValueError, match="fold 0, method 'p CNN' twice"):
-        Study([*records, each(records, set="CNN", method="p CNN")[0]])
+        Results([*records, each(records, set="CNN", method="p CNN")[0]])
 
 
 # -- pairs ----------------------------------------------------------------------------------------
@@ -81,18 +81,18 @@ def test_a_record_twice_is_refused():
 
 def test_paired_is_scipys_t_test(seed):
     records = fake_records(seed, seeds=range(6), noise=0.2)
-    study = Study(records)
+    results = Results(records)
     for quantity, cost in (("risk_l1", None), ("risk_l2", None), *(("loss", c) for c in COSTS)):
         a, b = (
             column(each(records, set="CNN", method=method), quantity, cost)
             for method in ("Hybrid", "p EffNet")
         )
-        found = paired(study, "CNN", "Hybrid", "p EffNet", quantity, cost)
+        found = paired(results, "CNN", "Hybrid", "p EffNet", quantity, cost)
         assert found.mean == pytest.approx((a - b).mean())
         assert found.se == pytest.approx(stats.sem(a - b))
         assert found.p == pytest.approx(stats.ttest_rel(a, b).pvalue)
         assert (found.less, found.more) == ((a < b).sum(), (a > b).sum())
-        other = paired(study, "CNN", "p EffNet", "Hybrid", quantity, cost)
+        other = paired(results, "CNN", "p EffNet", "Hybrid", quantity, cost)
         assert (other.mean, other.se, other.p) == pytest.approx((-found.mean, found.se, found.p))
         assert (other.less, other.more) == (found.more, found.less)
 
@@ -135,10 +135,10 @@ def test_significance_and_two_standard_errors_are_not_the_same():
 
 
 def test_least():
-    study = Study(fake_records(noise=0.0))
-    assert least(study, "CNN", KNOWN_METHODS, "risk_l1") == "p EffNet"
-    assert least(study, "CNN", KNOWN_METHODS, "risk_l2") == "Hybrid"
-    assert least(study, "ResNet", ["p CNN", "g CNN", "missing"], "loss", 2) == "g CNN"
+    results = Results(fake_records(noise=0.0))
+    assert least(results, "CNN", KNOWN_METHODS, "risk_l1") == "p EffNet"
+    assert least(results, "CNN", KNOWN_METHODS, "risk_l2") == "Hybrid"
+    assert least(results, "ResNet", ["p CNN", "g CNN", "missing"], "loss", 2) == "g CNN"
 
 
 # -- bias -----------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ def test_relative_bias_is_a_ratio_of_means(seed):
     records = fake_records(seed, seeds=range(6), noise=0.3)
     chosen = each(records, set="CNN", method="p CNN")
     bias, loss = column(chosen, "risk_bias"), column(chosen, "predictor_loss")
-    found = Study(records).relative_bias("CNN", "p CNN")
+    found = Results(records).relative_bias("CNN", "p CNN")
     assert found.mean == pytest.approx(bias.sum() / loss.sum())
     # The jackknife knows nothing of the formula.
     left_out = (bias.sum() - bias) / (loss.sum() - loss)
@@ -160,8 +160,8 @@ def test_bias_in_proportion_to_the_loss_has_no_spread():
     records = fake_records(noise=0.0)
     for record in each(records, set="CNN", method="Hybrid"):
         record["risk_bias"] = 0.02 * record["predictor_loss"]
-    found = Study(records).relative_bias("CNN", "Hybrid")
+    found = Results(records).relative_bias("CNN", "Hybrid")
     assert found.mean == pytest.approx(0.02)
     assert found.se == pytest.approx(0.0, abs=1e-12)
-    one = Study(fake_records(seeds=[0])).relative_bias("CNN", "Hybrid")
+    one = Results(fake_records(seeds=[0])).relative_bias("CNN", "Hybrid")
     assert one.se is None
