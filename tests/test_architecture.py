@@ -10,8 +10,13 @@ import condrisk
 SOURCE = Path(condrisk.__file__).parent
 # Parts that stand on the library, and not on each other.
 PARTS = ("app", "paper")
-# The one way from the command line to the study: `condrisk reproduce`.
-LOADED_LATE = {("condrisk.app.cli", "condrisk.paper")}
+# The ways in: `python -m condrisk`, and from the command line to the study, `condrisk reproduce`.
+LOADED_LATE = {
+    ("condrisk.__main__", "condrisk.app.cli"),
+    ("condrisk.app.cli", "condrisk.paper._cli"),
+}
+# Modules whose strings name the classes that a model file may hold, and load nothing.
+NAMES_ONLY = ("condrisk.app.models._allowed", "condrisk.app.models._validate")
 
 
 def modules():
@@ -38,7 +43,8 @@ def imports(name, tree, known):
             targets = [target if target in known else base for target in inner]
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             # Modules that are loaded late are named by a string.
-            targets = [node.value] if node.value in known and "." in node.value else []
+            late = node.value in known and "." in node.value and name not in NAMES_ONLY
+            targets = [node.value] if late else []
         else:
             continue
         yield from (target for target in targets if target.split(".")[0] == "condrisk")

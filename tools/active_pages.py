@@ -7,7 +7,7 @@ from pathlib import Path
 from condrisk.paper import read_records
 from condrisk.paper._records import Record
 from condrisk.paper.active._page import active_page
-from condrisk.paper.active._report import REPORT
+from condrisk.paper.active.report import REPORT
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "active"
 

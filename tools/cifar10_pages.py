@@ -11,9 +11,9 @@ import numpy as np
 from condrisk.paper import read_records
 from condrisk.paper._page import markdown_table
 from condrisk.paper._render import to_markdown
-from condrisk.paper.cifar10._report import REPORT
+from condrisk.paper.cifar10._claims import claims_page
 from condrisk.paper.cifar10._tables import all_tables
-from condrisk.paper.cifar10.claims import claims_page
+from condrisk.paper.cifar10.report import REPORT
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "cifar10"
 

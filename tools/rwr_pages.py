@@ -10,10 +10,10 @@ from typing import Any
 from condrisk.paper import read_records
 from condrisk.paper._page import markdown_table
 from condrisk.paper._render import to_markdown
-from condrisk.paper.rwr._report import REPORTS
+from condrisk.paper.rwr._claims import claims_page
 from condrisk.paper.rwr._results import agreement, compare
 from condrisk.paper.rwr._tables import all_tables
-from condrisk.paper.rwr.claims import claims_page
+from condrisk.paper.rwr.report import REPORTS
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results" / "rwr"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from condrisk.paper import read_records
 from condrisk.paper._records import Record
-from condrisk.paper.theory.simulations._report import REPORT
+from condrisk.paper.theory.simulations.report import REPORT
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "theory"
 

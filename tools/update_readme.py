@@ -111,9 +111,9 @@ def rwr() -> str:
 def cifar10() -> str:
     """Return the deferral losses of the recalibrated risk on CIFAR-10, beside the paper's best."""
     from condrisk.paper import read_records
+    from condrisk.paper.cifar10._claims._beaten import paper_best
     from condrisk.paper.cifar10._paper import COSTS
     from condrisk.paper.cifar10._results import HYBRID, PLUG_INS, Results, least
-    from condrisk.paper.cifar10.claims._beaten import paper_best
 
     results = Results(read_records(RESULTS / "cifar10" / "records.jsonl"))
     device = json.loads((RESULTS / "cifar10" / "speed.json").read_text())["device"]

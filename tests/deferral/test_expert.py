@@ -320,7 +320,7 @@ def test_too_few_rows_tell_nothing_of_where():
 
 def test_labels_that_the_expert_made_are_noticed():
     X, y, _, _ = answered(100)
-    with pytest.warns(UserWarning, match="y equals answer on every row"):
+    with pytest.warns(UserWarning, match="y equals prediction on every row"):
         ExpertRisk("zero_one", regressor=STUMP).fit(X, y, prediction=y)
 
 
@@ -402,7 +402,7 @@ X, y, ANSWER, ASKED = answered(60)
 
 def fit(*, truth=y, options=None, **given):
     expert = ExpertRisk(**{"loss": "zero_one", "regressor": STUMP} | (options or {}))
-    return expert.fit(X, truth, **{"answer": ANSWER} | given)
+    return expert.fit(X, truth, **{"prediction": ANSWER} | given)
 
 
 BAD = {

@@ -125,7 +125,7 @@ def test_they_say_what_is_wrong():
     for chance in (0.0, -0.5, 1.5):
         with pytest.raises(ValueError, match="propensity must lie above 0"):
             feedback_weights([True, False], [1.0, chance])
-    with pytest.raises(ValueError, match="propensity and asked must have the same length"):
+    with pytest.raises(ValueError, match="propensity and deferred must have the same length"):
         feedback_weights([True], [1.0, 1.0])
     with pytest.raises(ValueError, match="deferred is False for 1 row"):
         feedback_weights([True, False], [0.5, 1.0])

@@ -4,8 +4,8 @@ import re
 
 from fake_cifar10_records import each
 
+from condrisk.paper.cifar10._claims import claims_page
 from condrisk.paper.cifar10._paper import PREDICTORS
-from condrisk.paper.cifar10.claims import claims_page
 
 BETTER = "Better probabilities give a better risk"
 KINDS = "Calibration-based beats regression-based"

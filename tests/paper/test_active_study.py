@@ -9,7 +9,6 @@ from condrisk.paper._summary import holm
 from condrisk.paper.active._figures import draw_areas, draw_curves
 from condrisk.paper.active._page import active_page
 from condrisk.paper.active._protocol_page import EXAMPLE
-from condrisk.paper.active._report import REPORT
 from condrisk.paper.active._results import (
     across_sets,
     area,
@@ -21,6 +20,7 @@ from condrisk.paper.active._results import (
 )
 from condrisk.paper.active._settings import METHODS, SETS
 from condrisk.paper.active._tables import all_tables
+from condrisk.paper.active.report import REPORT
 
 N_SEEDS = 10
 

@@ -23,12 +23,12 @@ from fake_cifar10_records import METHODS, each, fake_records
 from scipy import stats
 
 from condrisk.paper._page import FAILS, HOLDS, PARTLY
+from condrisk.paper.cifar10._claims import claims_page
+from condrisk.paper.cifar10._claims._beaten import paper_best
+from condrisk.paper.cifar10._claims._common import OPEN, REFUTED, difference, verdict_of_tests
+from condrisk.paper.cifar10._claims._probabilities import correlations
 from condrisk.paper.cifar10._paper import COSTS
 from condrisk.paper.cifar10._results import Results, paired_values
-from condrisk.paper.cifar10.claims import claims_page
-from condrisk.paper.cifar10.claims._beaten import paper_best
-from condrisk.paper.cifar10.claims._common import OPEN, REFUTED, difference, verdict_of_tests
-from condrisk.paper.cifar10.claims._probabilities import correlations
 
 # -- the parts ------------------------------------------------------------------------------------
 

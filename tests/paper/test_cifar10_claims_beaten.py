@@ -17,9 +17,9 @@ from fake_cifar10_records import METHODS, each, fake_records
 from scipy import stats
 
 from condrisk.paper._page import FAILS, HOLDS, PARTLY
+from condrisk.paper.cifar10._claims._common import REFUTED
+from condrisk.paper.cifar10._claims._temperature import effect, growth
 from condrisk.paper.cifar10._results import Results
-from condrisk.paper.cifar10.claims._common import REFUTED
-from condrisk.paper.cifar10.claims._temperature import effect, growth
 
 
 def test_growth(seed):

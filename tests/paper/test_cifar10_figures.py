@@ -8,8 +8,8 @@ from matplotlib.text import Text
 
 from condrisk.paper.cifar10._figure import draw_error_against_deferral, draw_temperature
 from condrisk.paper.cifar10._paper import COSTS, PREDICTORS
-from condrisk.paper.cifar10._report import REPORT
 from condrisk.paper.cifar10._results import PROBABILITIES, SCALED
+from condrisk.paper.cifar10.report import REPORT
 
 
 @pytest.fixture(autouse=True)

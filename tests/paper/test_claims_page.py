@@ -8,11 +8,11 @@ from fake_records import ALL_METHODS, fake_records, with_rows
 from scipy import stats
 
 from condrisk.paper._page import FAILS, HOLDS, PARTLY, Part, grade, spearman, verdict
+from condrisk.paper.rwr._claims import claims_page
+from condrisk.paper.rwr._claims._benchmarks import CLAIMED, tally
+from condrisk.paper.rwr._claims._calibration import profile_figures
 from condrisk.paper.rwr._paper import COSTS, MODELS, SETS
 from condrisk.paper.rwr._results import Results
-from condrisk.paper.rwr.claims import claims_page
-from condrisk.paper.rwr.claims._benchmarks import CLAIMED, tally
-from condrisk.paper.rwr.claims._calibration import profile_figures
 
 ALL_SETS = (*SETS, "wine-quality", "parkinsons-by-patient")
 TITLES = [

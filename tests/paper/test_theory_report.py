@@ -7,11 +7,11 @@ import pytest
 
 from condrisk.paper.theory.simulations import TheoryConfig, run_theory
 from condrisk.paper.theory.simulations._page import EXAMPLE, practitioner_page
-from condrisk.paper.theory.simulations._report import REPORT
 from condrisk.paper.theory.simulations._results import bound_slope, excess_slope, log_slope
 from condrisk.paper.theory.simulations._run import PARTS
 from condrisk.paper.theory.simulations._simulations_page import simulations_page
 from condrisk.paper.theory.simulations._tables import all_tables
+from condrisk.paper.theory.simulations.report import REPORT
 
 NAMES = [
     "violations",

@@ -87,7 +87,6 @@ def test_a_frozen_predictor_is_not_fitted_and_all_rows_go_into_the_risk(fits, ro
     risk = RegressionRisk(FrozenEstimator(model), regressor=Recorder()).fit(X[30:], y[30:])
     assert_array_equal(fits, [np.arange(30, 60)])
     assert_allclose(risk.predict_risk(X)[0], np.mean((y[30:] - model.predict(X[30:])) ** 2))
-    assert not hasattr(risk, "held_out_.losses")
 
 
 def test_one_split_without_refit_keeps_the_predictor_of_that_split(fits, rows):
@@ -100,7 +99,7 @@ def test_one_split_without_refit_keeps_the_predictor_of_that_split(fits, rows):
     assert_array_equal(fits[1], test)
     assert len(fits) == 2
     assert_allclose(risk.predictor_.mean_, y[train].mean())
-    assert_array_equal(np.isnan(risk.held_out_.losses), ~np.isin(np.arange(60), test))
+    assert_array_equal(risk.held_out_.rows, np.sort(test))
 
 
 def test_refit_false_with_several_splits_is_refused(rows):
@@ -126,15 +125,17 @@ def test_every_kind_of_split_yields_pairs_of_row_and_loss(cv, rows):
     risk.fit(X, y)
     splits = [test for _, test in (KFold(3).split(X) if cv == 3 else cv.split(X))]
     held_out = np.unique(np.concatenate(splits))
-    assert_array_equal(np.flatnonzero(np.isfinite(risk.held_out_.losses)), held_out)
+    assert_array_equal(risk.held_out_.rows, held_out)
+    assert np.isfinite(risk.held_out_.losses).all()
     assert np.isfinite(risk.predict_risk(X)).all()
 
 
 def test_repeated_splits_count_every_pair(fits, rows):
     X, y = rows
     cv = RepeatedKFold(n_splits=3, n_repeats=2, random_state=0)
-    RegressionRisk(LinearRegression(), regressor=Recorder(), cv=cv).fit(X, y)
+    risk = RegressionRisk(LinearRegression(), regressor=Recorder(), cv=cv).fit(X, y)
     assert_array_equal(np.bincount(fits[0]), np.full(60, 2))
+    assert len(risk.held_out_.rows) == 60
     # A fold's own risk is learnt without any pair of its rows, whichever repeat they come from.
     for train, (_, test) in zip(fits[1:], cv.split(X), strict=True):
         assert not np.intersect1d(train, test).size

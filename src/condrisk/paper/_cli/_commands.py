@@ -110,7 +110,7 @@ def rwr(
 
     def load() -> Loaded:
         from condrisk.paper.rwr import RwRConfig, run_rwr
-        from condrisk.paper.rwr._report import REPORTS
+        from condrisk.paper.rwr.report import REPORTS
 
         for path in register or []:
             _import_file(path)
@@ -158,7 +158,7 @@ def cifar10(
 
     def load() -> Loaded:
         from condrisk.paper.cifar10 import Cifar10Config, run_cifar10
-        from condrisk.paper.cifar10._report import REPORT
+        from condrisk.paper.cifar10.report import REPORT
 
         run = partial(
             run_cifar10,
@@ -188,7 +188,7 @@ def theory(
 
     def load() -> Loaded:
         from condrisk.paper.theory.simulations import TheoryConfig, run_theory
-        from condrisk.paper.theory.simulations._report import REPORT
+        from condrisk.paper.theory.simulations.report import REPORT
 
         run = partial(
             run_theory,
@@ -224,7 +224,7 @@ def active(
 
     def load() -> Loaded:
         from condrisk.paper.active import ActiveConfig, run_active
-        from condrisk.paper.active._report import REPORT
+        from condrisk.paper.active.report import REPORT
 
         run = partial(
             run_active,

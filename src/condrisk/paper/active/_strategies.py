@@ -35,11 +35,10 @@ class LeftOutRisk(BaseEstimator):
         forest = RandomForestRegressor(TREES, min_samples_leaf=LEAF, random_state=self.random_state)
         classes = self.process.n_classes is not None
         if classes:
-            # Losses as numbers: a class may be absent from the rows that are labelled.
+            # Losses themselves: a class may be absent from the rows that are labelled.
             wrong = (self.process.left_out_.argmax(axis=1) != y).astype(float)
             inputs = np.hstack([X, self.process.left_out_])
-            self.risk_ = RegressionRisk("precomputed", regressor=forest, loss=_identity_loss)
-            self.risk_.fit(inputs, np.zeros(len(y)), prediction=wrong)
+            self.risk_ = RegressionRisk("precomputed", regressor=forest).fit(inputs, loss=wrong)
         else:
             self.risk_ = RegressionRisk("precomputed", regressor=forest, loss="squared_error")
             self.risk_.fit(X, y, prediction=self.process.left_out_)
@@ -50,10 +49,6 @@ class LeftOutRisk(BaseEstimator):
         if self.process.n_classes is not None:
             X = np.hstack([X, self.process.response(X)])
         return self.risk_.predict_risk(X)
-
-
-def _identity_loss(y: Floats, prediction: Floats) -> Floats:
-    return prediction
 
 
 class BrierRisk(BaseEstimator):

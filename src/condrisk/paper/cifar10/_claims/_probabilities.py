@@ -7,9 +7,7 @@ from itertools import pairwise
 
 from condrisk.paper._page import markdown_table, section, spearman
 from condrisk.paper._summary import Summary, mean_and_se
-from condrisk.paper.cifar10._paper import COSTS, NETWORKS, PAPER_NETWORKS, PREDICTORS
-from condrisk.paper.cifar10._results import PROBABILITIES, Results, paired, paired_values
-from condrisk.paper.cifar10.claims._common import (
+from condrisk.paper.cifar10._claims._common import (
     ERRORS,
     LOSSES,
     PrintedCell,
@@ -19,6 +17,8 @@ from condrisk.paper.cifar10.claims._common import (
     mean,
     printed_sentence,
 )
+from condrisk.paper.cifar10._paper import COSTS, NETWORKS, PAPER_NETWORKS, PREDICTORS
+from condrisk.paper.cifar10._results import PROBABILITIES, Results, paired, paired_values
 
 _ALL = (*ERRORS, *LOSSES)
 _FEWEST = 3  # fewer methods have no rank correlation worth the name

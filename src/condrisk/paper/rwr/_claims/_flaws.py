@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from condrisk.paper._page import Part, markdown_table, number, section, verdict_sentence
 from condrisk.paper._render import escape_markdown
+from condrisk.paper.rwr._claims._benchmarks import RIVALS, tally
+from condrisk.paper.rwr._claims._common import Run
+from condrisk.paper.rwr._claims._trivial import RF_PAIRS
 from condrisk.paper.rwr._paper import COSTS
 from condrisk.paper.rwr._results import Results
-from condrisk.paper.rwr.claims._benchmarks import RIVALS, tally
-from condrisk.paper.rwr.claims._common import Run
-from condrisk.paper.rwr.claims._trivial import RF_PAIRS
 
 # The set of the paper, and the same without its flaw.
 VARIANTS = {"parkinsons": "parkinsons-by-patient", "wine": "wine-quality"}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from condrisk.paper._report import CLAIMS_CLOSING, Report
+from condrisk.paper.cifar10._claims import claims_page
 from condrisk.paper.cifar10._figure import draw_error_against_deferral, draw_temperature
 from condrisk.paper.cifar10._tables import all_tables
-from condrisk.paper.cifar10.claims import claims_page
 
 REPORT = Report(
     name="cifar10",

@@ -8,9 +8,9 @@ import numpy as np
 from scipy.stats import rankdata
 
 from condrisk.paper._page import Part, markdown_table, number, section, verdict_sentence
+from condrisk.paper.rwr._claims._common import Run
 from condrisk.paper.rwr._paper import MODELS, SETS
 from condrisk.paper.rwr._results import Results
-from condrisk.paper.rwr.claims._common import Run
 
 # Where, the paper says, one value of the target dominates and LR does well.
 EXCEPTIONS = ("solar", "forest")

@@ -10,9 +10,9 @@ import numpy as np
 from condrisk.paper._page import HALF, Part, markdown_table, section, verdict_sentence
 from condrisk.paper._render import escape_markdown
 from condrisk.paper._summary import paired_difference
+from condrisk.paper.rwr._claims._common import Run
 from condrisk.paper.rwr._paper import COSTS, SETS, source_value
 from condrisk.paper.rwr._results import Results
-from condrisk.paper.rwr.claims._common import Run
 
 # (method, rival): in how many of 32 settings the paper says that it matches or surpasses it.
 CLAIMED = {

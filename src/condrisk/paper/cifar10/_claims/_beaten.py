@@ -6,6 +6,7 @@ from condrisk.paper._page import Part, markdown_table, section, verdict
 from condrisk.paper._summary import PaperValue, Summary
 from condrisk.paper.cifar10._cells import bias_cell, spread
 from condrisk.paper.cifar10._cells import decimals as with_decimals
+from condrisk.paper.cifar10._claims._common import ERRORS, LOSSES, Quantity, difference
 from condrisk.paper.cifar10._paper import (
     COSTS,
     ERROR_TABLE,
@@ -14,7 +15,6 @@ from condrisk.paper.cifar10._paper import (
     paper_value,
 )
 from condrisk.paper.cifar10._results import HYBRID, PLUG_INS, TRIVIAL, Results, least, paired
-from condrisk.paper.cifar10.claims._common import ERRORS, LOSSES, Quantity, difference
 
 # A bias below this share of the mean loss is small.
 SMALL_BIAS = 0.03
@@ -82,7 +82,7 @@ def paper_best(
 
     Examples
     --------
-    >>> from condrisk.paper.cifar10.claims._beaten import paper_best
+    >>> from condrisk.paper.cifar10._claims._beaten import paper_best
     >>> paper_best("table6", "loss", "ResNet", "2")
     ('p ResNet', PaperValue(mean=0.57, std=None, half_unit=0.005))
     """

@@ -9,21 +9,21 @@ from collections.abc import Callable, Iterable
 
 from condrisk.paper._page import HALF, MOST, markdown_table
 from condrisk.paper._results import Record
-from condrisk.paper.cifar10._paper import NETWORKS
-from condrisk.paper.cifar10._results import LEVEL, Results
-from condrisk.paper.cifar10.claims._beaten import beaten, recalibration
-from condrisk.paper.cifar10.claims._common import REFUTED
-from condrisk.paper.cifar10.claims._methods import (
+from condrisk.paper.cifar10._claims._beaten import beaten, recalibration
+from condrisk.paper.cifar10._claims._common import REFUTED
+from condrisk.paper.cifar10._claims._methods import (
     best_of_all,
     calibration_beats_regression,
     representations_help,
     strength_helps,
 )
-from condrisk.paper.cifar10.claims._probabilities import (
+from condrisk.paper.cifar10._claims._probabilities import (
     better_probabilities,
     deferral_follows_error,
 )
-from condrisk.paper.cifar10.claims._temperature import scaling_hurts
+from condrisk.paper.cifar10._claims._temperature import scaling_hurts
+from condrisk.paper.cifar10._paper import NETWORKS
+from condrisk.paper.cifar10._results import LEVEL, Results
 
 __all__ = ["claims_page"]
 
@@ -71,7 +71,7 @@ def claims_page(records: Iterable[Record]) -> str:
 
     Examples
     --------
-    >>> from condrisk.paper.cifar10.claims import claims_page
+    >>> from condrisk.paper.cifar10._claims import claims_page
     >>> costs = {"0.5": {"loss": 0.23, "rate": 0.3, "oracle": 0.15}}
     >>> record = {
     ...     "set": "CNN",

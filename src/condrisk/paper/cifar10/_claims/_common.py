@@ -25,7 +25,7 @@ def verdict_of_tests(tests: Sequence[Paired]) -> str:
     Examples
     --------
     >>> from condrisk.paper.cifar10._results import paired_values
-    >>> from condrisk.paper.cifar10.claims._common import verdict_of_tests
+    >>> from condrisk.paper.cifar10._claims._common import verdict_of_tests
     >>> lower = paired_values({0: 1.0, 1: 1.1, 2: 0.9}, {0: 2.0, 1: 2.1, 2: 2.0})
     >>> [verdict_of_tests(tests) for tests in ([lower], [lower, lower._replace(p=0.8)])]
     ['holds', 'does not hold']

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from condrisk.paper._page import HALF, Part, markdown_table, section, verdict_sentence
+from condrisk.paper.rwr._claims._common import Run
 from condrisk.paper.rwr._paper import COSTS, MODELS, PAIRS, SETS, source_value
 from condrisk.paper.rwr._results import Results
-from condrisk.paper.rwr.claims._common import Run
 
 RF_PAIRS = tuple(f"{model}+RF" for model in MODELS)
 

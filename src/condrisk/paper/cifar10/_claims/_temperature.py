@@ -7,16 +7,7 @@ from typing import NamedTuple
 from condrisk.paper._page import Part, markdown_table, section, verdict
 from condrisk.paper._summary import Summary, mean_and_se
 from condrisk.paper.cifar10._cells import bias_cell
-from condrisk.paper.cifar10._paper import COSTS, ERROR_TABLE, paper_value
-from condrisk.paper.cifar10._results import (
-    HYBRID,
-    PROBABILITIES,
-    Paired,
-    Results,
-    paired,
-    paired_values,
-)
-from condrisk.paper.cifar10.claims._common import (
+from condrisk.paper.cifar10._claims._common import (
     ERRORS,
     LOSSES,
     OPEN,
@@ -25,6 +16,15 @@ from condrisk.paper.cifar10.claims._common import (
     difference,
     mean,
     p_text,
+)
+from condrisk.paper.cifar10._paper import COSTS, ERROR_TABLE, paper_value
+from condrisk.paper.cifar10._results import (
+    HYBRID,
+    PROBABILITIES,
+    Paired,
+    Results,
+    paired,
+    paired_values,
 )
 
 _PAPERS = "p EffNet"

@@ -15,9 +15,9 @@ from condrisk.paper._page import (
     spearman,
     verdict_sentence,
 )
+from condrisk.paper.rwr._claims._common import Run
 from condrisk.paper.rwr._paper import COSTS, MODELS, SETS
 from condrisk.paper.rwr._results import Results
-from condrisk.paper.rwr.claims._common import Run
 
 
 def calibration_helps(runs: Sequence[Run]) -> str:
@@ -100,7 +100,7 @@ def profile_figures(rows: Mapping[str, Sequence[float]]) -> tuple[float, float]:
 
     Examples
     --------
-    >>> from condrisk.paper.rwr.claims._calibration import profile_figures
+    >>> from condrisk.paper.rwr._claims._calibration import profile_figures
     >>> rows = {"y": [1.0, 2.0, 3.0], "prediction": [1.0, 3.0, 1.0], "risk": [0.0, 1.0, 4.0]}
     >>> profile_figures(rows)
     (1.0, 1.0)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from condrisk.paper._report import CLAIMS_CLOSING, Report
+from condrisk.paper.rwr._claims import claims_page
 from condrisk.paper.rwr._figure import draw_calibration_against_deferral, draw_profile
 from condrisk.paper.rwr._tables import all_tables
-from condrisk.paper.rwr.claims import claims_page
 
 # By whose folds the records are of.
 REPORTS = {

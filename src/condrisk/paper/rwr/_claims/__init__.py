@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable, Sequence
 
 from condrisk.paper._page import HALF, MOST, markdown_table, section
 from condrisk.paper._results import Record
+from condrisk.paper.rwr._claims._benchmarks import counts, outperforms
+from condrisk.paper.rwr._claims._calibration import calibration_helps, figure_claim
+from condrisk.paper.rwr._claims._common import Run
+from condrisk.paper.rwr._claims._flaws import without_flaws
+from condrisk.paper.rwr._claims._roles import strong_and_weak
+from condrisk.paper.rwr._claims._trivial import against_trivial
 from condrisk.paper.rwr._figure import figure_record
 from condrisk.paper.rwr._results import Results, agreement
-from condrisk.paper.rwr.claims._benchmarks import counts, outperforms
-from condrisk.paper.rwr.claims._calibration import calibration_helps, figure_claim
-from condrisk.paper.rwr.claims._common import Run
-from condrisk.paper.rwr.claims._flaws import without_flaws
-from condrisk.paper.rwr.claims._roles import strong_and_weak
-from condrisk.paper.rwr.claims._trivial import against_trivial
 
 __all__ = ["claims_page"]
 
@@ -55,7 +55,7 @@ def claims_page(paper_records: Iterable[Record], embedded_records: Iterable[Reco
 
     Examples
     --------
-    >>> from condrisk.paper.rwr.claims import claims_page
+    >>> from condrisk.paper.rwr._claims import claims_page
     >>> costs = {"0.5": {"loss": 0.463, "rate": 0.77, "oracle": 0.3}}
     >>> record = {
     ...     "set": "energy",

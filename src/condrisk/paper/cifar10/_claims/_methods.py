@@ -6,6 +6,14 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from condrisk.paper._page import markdown_table, section
+from condrisk.paper.cifar10._claims._common import (
+    ERRORS,
+    PrintedCell,
+    compare_all,
+    count_sentence,
+    difference,
+    printed_sentence,
+)
 from condrisk.paper.cifar10._paper import ERROR_TABLE, PAPER_NETWORKS, paper_methods
 from condrisk.paper.cifar10._results import (
     FROM_SCRATCH,
@@ -17,14 +25,6 @@ from condrisk.paper.cifar10._results import (
     least,
     paired,
     paired_values,
-)
-from condrisk.paper.cifar10.claims._common import (
-    ERRORS,
-    PrintedCell,
-    compare_all,
-    count_sentence,
-    difference,
-    printed_sentence,
 )
 
 Names = Sequence[str]
