@@ -83,7 +83,9 @@ def check_costs(costs: ArrayLike) -> Vector:
 
 def check_confidence(value: float, name: str = "confidence") -> None:
     """Refuse what is not a probability strictly between 0 and 1."""
-    if not isinstance(value, Real) or not 0 < value < 1:
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    if not 0 < value < 1:
         raise ValueError(f"{name} must lie strictly between 0 and 1, got {value!r}")
 
 

@@ -197,7 +197,7 @@ def test_predictions_of_numbers_are_scored_and_not_learnt():
     train, _ = train_test_split(np.arange(300), test_size=60, random_state=0)
     train = np.sort(train)
     direct = RegressionRisk(
-        None, loss="squared_error", regressor=boosted_losses(model.schema), random_state=0
+        "precomputed", loss="squared_error", regressor=boosted_losses(model.schema), random_state=0
     ).fit(X[train], y[train], prediction=frame["p"].to_numpy()[train])
     np.testing.assert_array_equal(direct.predict_risk(X), decision.risk)
 

@@ -12,13 +12,13 @@ from test_fit_table import classes, table
 from condrisk.app.models import ModelFileError, fit_table, load_model, read_manifest, save_model
 from condrisk.app.models._allowed import ALLOWED
 from condrisk.learners import _stack_members
-from condrisk.risk import _risk_committee
+from condrisk.risk import _committee
 
 
 @pytest.fixture
 def few_trees(monkeypatch):
     """Make AutoRisk of few trees: as many kinds of parts, in less time."""
-    monkeypatch.setattr(_risk_committee, "N_TREES", 3)
+    monkeypatch.setattr(_committee, "N_TREES", 3)
     for name in ("ExtraTreesRegressor", "ExtraTreesClassifier"):
         kind = getattr(_stack_members, name)
         monkeypatch.setattr(_stack_members, name, lambda n, _kind=kind, **rest: _kind(3, **rest))
@@ -66,11 +66,9 @@ def test_rows_stay_out_of_the_file(model, tmp_path):
     save_model(model, path)
     with ZipFile(path) as file:
         arrays = [np.load(file.open(name)) for name in file.namelist() if name.endswith(".npy")]
-        text = file.read("schema.json").decode()
     assert not any(n in array.shape for array in arrays for n in (len(table()), 240))
-    assert not any(name in text for name in ("oof_risk_", "oof_loss_", "_calibration_rows"))
-    assert hasattr(model.model.risk_, "oof_risk_")  # it was there to be left out
-    assert not hasattr(load_model(path).model.risk_, "oof_risk_")
+    assert len(model.model.risk_.held_out_.rows) == 240  # they were there to be left out
+    assert not hasattr(load_model(path).model.risk_, "held_out_")
     xs = set(table()["x"].drop_nulls().to_list())
     assert not xs & {model.manifest["example"]["x"]}
 
