@@ -1,4 +1,4 @@
-"""Complexities of finite classes, over every vector of signs."""
+"""Complexities of finite classes over every vector of signs, and the class of all stumps."""
 
 import itertools
 import math

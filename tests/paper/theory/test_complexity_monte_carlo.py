@@ -127,7 +127,7 @@ class TestAgainstEnumeration:
     @settings(max_examples=30, deadline=None)
     @given(small_rows, st.integers(0, 2))
     def test_greedy_trees_are_a_lower_bound(self, X, depth):
-        best = by_enumeration(all_trees(X, depth))
+        best = by_enumeration(list(all_trees(X, depth)))
         greedy = greedy_tree_complexity(X, max_depth=depth, n_draws=64)
         assert isinstance(greedy, LowerBound)
         assert greedy.value <= best + 1e-12
