@@ -29,7 +29,7 @@ from condrisk.paper.theory._bounds_plug_in import (
     plug_in_matched_bound,
     separable_bound,
 )
-from condrisk.paper.theory._complexity import Complexity
+from condrisk.paper.theory.complexity import Complexity, LowerBound
 
 C, M, K, FLOOR = 0.03, 2.0, 3, 0.1
 S = math.sqrt(math.log(10) / 400)  # n = 200, δ = 0.1
@@ -143,14 +143,30 @@ def test_vacuous_just_where_nothing_is_said():
 
 
 @pytest.mark.parametrize("function", [f for f, k in ALL.items() if "complexity" in k])
-def test_a_bare_number_is_taken_for_an_upper_bound_and_that_is_said(function):
-    kwargs = ALL[function]
-    exact = function(**{**kwargs, "complexity": Complexity(value=C, kind="exact")})
-    number = function(**{**kwargs, "complexity": C})
-    assert number.value == exact.value
-    assert set(number.assumptions) - set(exact.assumptions) == {
-        "The complexity given is at least the expected one."
-    }
+class TestComplexity:
+    def test_lower_bound_is_refused_with_the_reason(self, function):
+        lower = LowerBound(value=0.01, name="greedy trees")
+        with pytest.raises(TypeError, match=r"complexity .*LowerBound \(greedy trees\).*smaller"):
+            function(**{**ALL[function], "complexity": lower})
+
+    def test_bare_number_is_taken_for_an_upper_bound_and_that_is_said(self, function):
+        kwargs = ALL[function]
+        exact = function(**{**kwargs, "complexity": Complexity(value=C, kind="exact")})
+        number = function(**{**kwargs, "complexity": C})
+        assert number.value == exact.value
+        assert set(number.assumptions) - set(exact.assumptions) == {
+            "The complexity given is at least the expected one."
+        }
+
+    def test_estimate_counts_three_standard_errors(self, function):
+        kwargs = ALL[function]
+        estimate = Complexity(value=C, kind="estimate", standard_error=0.002)
+        bound = function(**{**kwargs, "complexity": estimate})
+        assert bound.value == pytest.approx(function(**{**kwargs, "complexity": C + 0.006}).value)
+        exact = function(**{**kwargs, "complexity": Complexity(value=C, kind="exact")})
+        assert set(bound.terms) - set(exact.terms) == {"monte_carlo"}
+        (added,) = set(bound.assumptions) - set(exact.assumptions)
+        assert "Monte Carlo; 3 of its standard errors" in added
 
 
 EVERYTHING = {**ALL, **PLANNING}
@@ -158,6 +174,10 @@ EVERYTHING = {**ALL, **PLANNING}
 
 @pytest.mark.parametrize(("function", "name"), arguments(EVERYTHING))
 class TestBadInput:
+    def test_lower_bound(self, function, name):
+        with pytest.raises((TypeError, ValueError), match=f"^{name} must"):
+            function(**{**EVERYTHING[function], name: LowerBound(value=0.1)})
+
     @pytest.mark.parametrize("value", [None, "0.1", True, [0.1]])
     def test_not_a_number(self, function, name, value):
         with pytest.raises(TypeError, match=f"^{name} must"):

@@ -23,7 +23,12 @@ from condrisk.paper.theory._bounds_plug_in import (
     plug_in_matched_bound,
     separable_bound,
 )
-from condrisk.paper.theory._complexity import Complexity, constant_complexity, sum_complexities
+from condrisk.paper.theory.complexity import (
+    average_complexity,
+    constant_complexity,
+    finite_complexity,
+    sum_complexities,
+)
 from condrisk.paper.theory.simulations._excess import threshold_complexity
 
 DELTA = 0.2
@@ -115,7 +120,7 @@ class TestFiniteClass:
         x = rng.integers(0, 12, size=(N_SAMPLES, self.n))
         z = (rng.random((N_SAMPLES, self.n)) < self.g[x]).astype(float)
         values = self.members[:, x]  # members × samples × rows
-        here = [by_enumeration(values[:, i]) for i in range(N_SAMPLES)]
+        here = [finite_complexity(values[:, i]) for i in range(N_SAMPLES)]
         return values, z, here
 
     def test_squared_error(self):
@@ -132,10 +137,9 @@ class TestFiniteClass:
 
     def check(self, excess, here, function):
         kwargs = {"n": self.n, "upper": 1.0, "delta": DELTA}
-        on_rows = [Complexity(value=c, kind="exact", scope="empirical") for c in here]
-        empirical = [function(complexity=c, **kwargs).value for c in on_rows]
+        empirical = [function(complexity=c, **kwargs).value for c in here]
         assert_holds(excess, empirical)
-        expected = function(complexity=np.mean(here), **kwargs).value
+        expected = function(complexity=average_complexity(here), **kwargs).value
         assert_holds(excess, expected)
         assert expected < np.mean(empirical)
 

@@ -1,4 +1,4 @@
-"""Rademacher complexities against enumeration of all signs."""
+"""What a Rademacher complexity is, sums and means of them, and those in closed form."""
 
 import math
 from fractions import Fraction
@@ -6,31 +6,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from enumeration import by_enumeration
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
-from condrisk.paper.theory import Complexity, constant_complexity, stump_bound, sum_complexities
-from condrisk.paper.theory._complexity import massart_bound
+from condrisk.paper.theory.complexity import (
+    Complexity,
+    LowerBound,
+    average_complexity,
+    constant_complexity,
+    stump_complexity,
+    sum_complexities,
+)
 from condrisk.paper.theory.simulations._cells import cell_complexity
 from condrisk.paper.theory.simulations._excess import threshold_complexity
-
-# Small integers make ties.
-small_rows = st.tuples(st.integers(1, 6), st.integers(1, 3)).flatmap(
-    lambda shape: arrays(np.float64, shape, elements=st.integers(-2, 2).map(float))
-)
-SLACK = 1 + 1e-9
-
-
-def all_stumps(X, low, high):
-    """The values of every stump on the rows, written down one by one."""
-    thresholds = [(j, t) for j in range(X.shape[1]) for t in [-math.inf, *X[:, j]]]
-    return [
-        [a if row[j] <= t else b for row in X]
-        for j, t in thresholds
-        for a in (low, high)
-        for b in (low, high)
-    ]
 
 
 @pytest.mark.parametrize("n", range(1, 13))
@@ -49,24 +35,6 @@ def test_constants_on_many_rows(n):
     assert constant_complexity(n=n).value == pytest.approx(series / 2, rel=1e-11)
 
 
-@settings(max_examples=60, deadline=None)
-@given(small_rows)
-def test_massart(X):
-    upper = massart_bound(n_members=X.shape[1], n=len(X), radius=float(np.abs(X).max()))
-    assert (upper.kind, upper.scope) == ("upper", "expected")
-    assert by_enumeration(X.T) <= upper.value * SLACK + 1e-9
-    four = massart_bound(n_members=X.shape[1], n=4 * len(X), radius=float(np.abs(X).max()))
-    assert four.value == pytest.approx(upper.value / 2)
-
-
-@settings(max_examples=60, deadline=None)
-@given(small_rows, st.sampled_from([(-1.0, 1.0), (0.0, 3.0), (2.0, 2.5), (1.0, 1.0)]))
-def test_stumps(X, ends):
-    upper = stump_bound(n=len(X), n_features=X.shape[1], lower=ends[0], upper=ends[1])
-    assert (upper.kind, upper.scope) == ("upper", "expected")
-    assert by_enumeration(all_stumps(X, *ends)) <= upper.value * SLACK + 1e-12
-
-
 @pytest.mark.parametrize("n", [1, 2, 5, 10])
 def test_classes_of_the_simulations(n):
     """Thresholds on a line see the order of the rows alone; one cell is a constant."""
@@ -78,40 +46,66 @@ def test_classes_of_the_simulations(n):
 def test_sum():
     parts = [
         Complexity(value=0.1, kind="exact", name="a"),
-        Complexity(value=0.2, kind="exact", name="b"),
-        Complexity(value=0.3, kind="exact", name="b"),
+        Complexity(value=0.2, kind="estimate", standard_error=0.01, name="b"),
+        Complexity(value=0.3, kind="estimate", standard_error=0.02, name="b"),
     ]
     total = sum_complexities(parts)
     assert total.value == pytest.approx(0.6)
-    assert (total.kind, total.scope, total.name) == ("exact", "expected", "a + b")
-    total = sum_complexities([*parts, Complexity(value=0.3, kind="upper", scope="empirical")])
-    assert (total.kind, total.scope) == ("upper", "empirical")
+    assert (total.kind, total.standard_error, total.scope) == ("estimate", 0.03, "expected")
+    assert total.name == "a + b"
+    upper = Complexity(value=0.3, kind="upper", scope="empirical")
+    total = sum_complexities([*parts, upper])
+    assert (total.kind, total.standard_error, total.scope) == ("upper", 0.03, "empirical")
+    assert sum_complexities(parts[:1]).kind == "exact"
+
+
+def test_average_covers_the_expected_complexity():
+    # On two rows that are equal with probability ½ stumps have complexity 0.5, otherwise 1.
+    rng = np.random.default_rng(0)
+    samples = [rng.integers(0, 2, size=(2, 1)).astype(float) for _ in range(400)]
+    mean = average_complexity(stump_complexity(X) for X in samples)
+    assert (mean.kind, mean.scope) == ("estimate", "expected")
+    assert mean.standard_error == pytest.approx(0.25 / 20, rel=0.05)
+    assert abs(mean.value - 0.75) < 4 * mean.standard_error
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "message"),
+    ("change", "error", "message"),
     [
-        (lambda: Complexity(value=-0.1, kind="upper"), ValueError, "value must not be negative"),
-        (lambda: Complexity(value=math.nan, kind="upper"), ValueError, "value must be finite"),
-        (lambda: Complexity(value="0.1", kind="upper"), TypeError, "value must be a real number"),
-        (lambda: Complexity(value=0.1, kind="lower"), ValueError, "kind must be one of"),
-        (
-            lambda: Complexity(value=0.1, kind="exact", scope="sample"),
-            ValueError,
-            "scope must be one of",
-        ),
-        (lambda: sum_complexities([]), ValueError, "complexities is empty"),
-        (lambda: sum_complexities([0.1]), TypeError, "complexities must hold Complexity objects"),
-        (lambda: constant_complexity(n=0), ValueError, "n must be at least 1"),
-        (lambda: constant_complexity(n=2, upper=-1.0), ValueError, "lower must not exceed upper"),
-        (lambda: massart_bound(n_members=0, n=2, radius=1.0), ValueError, "n_members must be at"),
-        (lambda: massart_bound(n_members=2, n=0, radius=1.0), ValueError, "n must be at least 1"),
-        (lambda: massart_bound(n_members=2, n=2, radius=-1), ValueError, "radius must not be neg"),
-        (lambda: stump_bound(n=0, n_features=1), ValueError, "n must be at least 1"),
-        (lambda: stump_bound(n=1, n_features=0), ValueError, "n_features must be at least 1"),
-        (lambda: stump_bound(n=1, n_features=1, lower=2), ValueError, "lower must not exceed"),
+        ({"value": -0.1}, ValueError, "value must not be negative"),
+        ({"value": math.nan}, ValueError, "value must be finite"),
+        ({"value": "0.1"}, TypeError, "value must be a real number"),
+        ({"kind": "lower"}, ValueError, "kind must be one of"),
+        ({"scope": "sample"}, ValueError, "scope must be one of"),
+        ({"standard_error": -1.0}, ValueError, "standard_error must not be negative"),
+        ({"kind": "exact", "standard_error": 0.1}, ValueError, "standard_error must be 0"),
     ],
 )
-def test_bad_input_is_named(call, error, message):
+def test_bad_complexity(change, error, message):
     with pytest.raises(error, match=message):
-        call()
+        Complexity(**{"value": 0.1, "kind": "upper", **change})
+
+
+@pytest.mark.parametrize("function", [average_complexity, sum_complexities])
+def test_bad_collections(function):
+    with pytest.raises(ValueError, match="complexities is empty"):
+        function([])
+    with pytest.raises(TypeError, match="complexities must hold Complexity objects"):
+        function([LowerBound(value=0.1), LowerBound(value=0.1)])
+
+
+def test_average_of_one():
+    with pytest.raises(ValueError, match="at least two samples, got 1"):
+        average_complexity([constant_complexity(n=3)])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"n": 0}, "n must be at least 1"),
+        ({"n": 2, "upper": -1.0}, "lower must not exceed upper"),
+    ],
+)
+def test_bad_constants(given, message):
+    with pytest.raises(ValueError, match=message):
+        constant_complexity(**given)

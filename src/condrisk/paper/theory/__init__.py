@@ -1,6 +1,7 @@
 """The paper's bounds and counterexamples, computable.
 
-Complexities go into bounds; `condrisk.paper.theory.as_printed` has them as the paper prints them.
+`condrisk.paper.theory.complexity` has the complexities that go into bounds, and
+`condrisk.paper.theory.as_printed` the bounds as the paper prints them.
 """
 
 from condrisk.paper.theory._bound import Bound
@@ -22,21 +23,13 @@ from condrisk.paper.theory._bounds_plug_in import (
     plug_in_matched_bound,
     separable_bound,
 )
-from condrisk.paper.theory._complexity import (
-    Complexity,
-    constant_complexity,
-    stump_bound,
-    sum_complexities,
-)
 from condrisk.paper.theory._counterexamples import COUNTEREXAMPLES, simulate_counterexample
 from condrisk.paper.theory._realizability import realizability_gap
 
 __all__ = [
     "COUNTEREXAMPLES",
     "Bound",
-    "Complexity",
     "brier_probability_bound",
-    "constant_complexity",
     "cross_entropy_kl_bound",
     "plug_in_bound",
     "plug_in_cross_entropy_bound",
@@ -50,6 +43,4 @@ __all__ = [
     "separable_bound",
     "simulate_counterexample",
     "squared_error_bound",
-    "stump_bound",
-    "sum_complexities",
 ]

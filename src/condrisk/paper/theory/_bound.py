@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from condrisk.paper.theory._checks import check_count, check_non_negative, check_open_unit
-from condrisk.paper.theory._complexity import Complexity
+from condrisk.paper.theory.complexity import Complexity, LowerBound
+
+# How many standard errors are added to a Monte Carlo estimate of a complexity: with normal errors
+# the sum is too small once in 740 times.
+STANDARD_ERRORS = 3.0
 
 INDEPENDENT_ROWS = (
     "The rows are independent draws from one law, and neither the predictor nor the class of "
@@ -67,16 +71,36 @@ class Bound:
 
 def read_complexity(complexity: Any) -> Complexity:
     """Return a complexity; a number is taken as an upper bound of the expected one."""
+    if isinstance(complexity, LowerBound):
+        raise TypeError(
+            f"complexity must not be a LowerBound ({complexity.name or 'unnamed'}): a bound needs "
+            f"the complexity or something greater, and this may be smaller. Give a Complexity, or "
+            f"a number that is an upper bound of the expected complexity."
+        )
     if isinstance(complexity, Complexity):
         return complexity
     return Complexity(value=check_non_negative(complexity, "complexity"), kind="upper")
 
 
+def complexity_terms(complexity: Any, factor: float) -> dict[str, float]:
+    """Return what a complexity, times a factor, adds to a bound, the Monte Carlo error apart."""
+    read = read_complexity(complexity)
+    terms = {"complexity": factor * read.value}
+    if read.standard_error > 0:
+        terms["monte_carlo"] = factor * STANDARD_ERRORS * read.standard_error
+    return terms
+
+
 def complexity_assumption(complexity: Any) -> tuple[str, ...]:
-    """Return what a bound rests on if it was given a bare number."""
-    if isinstance(complexity, Complexity):
+    """Return what a bound rests on if it was given a bare number or an estimate."""
+    if not isinstance(complexity, Complexity):
+        return ("The complexity given is at least the expected one.",)
+    if complexity.standard_error == 0:
         return ()
-    return ("The complexity given is at least the expected one.",)
+    return (
+        f"The complexity was estimated by Monte Carlo; {STANDARD_ERRORS:g} of its standard errors "
+        f"were added, and the true one is no greater than that.",
+    )
 
 
 def deviation(n: Any, delta: Any) -> float:
@@ -105,12 +129,11 @@ def excess_bound(
     most B/n, so Φ − 2·(it) changes by at most 4B/n, has a mean of at most 0, and pays 4B·s;
     contraction afterwards holds for the given rows.
     """
-    read = read_complexity(complexity)
-    weight = 4 if read.scope == "empirical" else 2
+    weight = 4 if read_complexity(complexity).scope == "empirical" else 2
     return _likely_bound(
         complexity,
         {
-            "complexity": 2 * lipschitz * read.value,
+            **complexity_terms(complexity, 2 * lipschitz),
             "deviation": weight * loss_range * deviation(n, delta),
         },
         delta,
@@ -134,10 +157,9 @@ def interpolation_bound(
     There is no θ* to compare with, so sup [E ℓ_θ − Ê ℓ_θ] changes by scale/n only: scale·s, and
     with the empirical complexity, which is counted twice, 3·scale·s.
     """
-    read = read_complexity(complexity)
-    weight = 3 if read.scope == "empirical" else 1
+    weight = 3 if read_complexity(complexity).scope == "empirical" else 1
     terms = {
-        "complexity": 2 * scale * read.value,
+        **complexity_terms(complexity, 2 * scale),
         "deviation": weight * scale * deviation(n, delta),
     }
     return _likely_bound(

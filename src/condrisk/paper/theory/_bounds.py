@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from condrisk.paper.theory._bound import Bound, excess_bound
 from condrisk.paper.theory._checks import check_non_negative, check_positive
-from condrisk.paper.theory._complexity import Complexity
+from condrisk.paper.theory.complexity import Complexity
 
 _RANGE = (
     "Losses and all functions of the class lie in [0, {upper:g}] (clip the functions if need be)."
@@ -23,7 +23,7 @@ def realised_absolute_bound(
     ----------
     complexity : Complexity or float
         Rademacher complexity of the class G. A number is taken as an upper bound of the expected
-        one.
+        one; of an estimate, three standard errors are added.
     n : int
         The number of rows.
     upper : float
@@ -49,7 +49,8 @@ def realised_absolute_bound(
 
     Examples
     --------
-    >>> from condrisk.paper.theory import constant_complexity, realised_absolute_bound
+    >>> from condrisk.paper.theory import realised_absolute_bound
+    >>> from condrisk.paper.theory.complexity import constant_complexity
     >>> constants = constant_complexity(n=1000, upper=1.0)
     >>> realised_absolute_bound(complexity=constants, n=1000, upper=1.0, delta=0.05).value
     0.1026
@@ -80,7 +81,7 @@ def squared_error_bound(
     ----------
     complexity : Complexity or float
         Rademacher complexity of the class G. A number is taken as an upper bound of the expected
-        one.
+        one; of an estimate, three standard errors are added.
     n : int
         The number of rows.
     upper : float
@@ -107,7 +108,8 @@ def squared_error_bound(
 
     Examples
     --------
-    >>> from condrisk.paper.theory import constant_complexity, squared_error_bound
+    >>> from condrisk.paper.theory import squared_error_bound
+    >>> from condrisk.paper.theory.complexity import constant_complexity
     >>> constants = constant_complexity(n=1000, upper=1.0)
     >>> squared_error_bound(complexity=constants, n=1000, upper=1.0, delta=0.05).value
     0.1279

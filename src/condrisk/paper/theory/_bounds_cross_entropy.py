@@ -7,7 +7,7 @@ import math
 from condrisk.paper.theory._bound import Bound, excess_bound, likely
 from condrisk.paper.theory._bounds_plug_in import LOSS_RANGE, REALIZABLE
 from condrisk.paper.theory._checks import check_non_negative, check_open_unit, check_positive
-from condrisk.paper.theory._complexity import Complexity
+from condrisk.paper.theory.complexity import Complexity
 
 
 def plug_in_kl_bound(*, kl: float, upper: float) -> Bound:
@@ -55,7 +55,8 @@ def cross_entropy_kl_bound(
     Parameters
     ----------
     complexity : Complexity or float
-        Σₖ Rad(H_k). A number is taken as an upper bound of the expected one.
+        Σₖ Rad(H_k). A number is taken as an upper bound of the expected one; of an estimate,
+        three standard errors are added.
     n : int
         The number of rows.
     floor : float
@@ -109,7 +110,8 @@ def plug_in_cross_entropy_bound(
     Parameters
     ----------
     complexity : Complexity or float
-        Σₖ Rad(H_k). A number is taken as an upper bound of the expected one.
+        Σₖ Rad(H_k). A number is taken as an upper bound of the expected one; of an estimate,
+        three standard errors are added.
     n : int
         The number of rows.
     floor : float

@@ -14,7 +14,7 @@ from condrisk.paper.theory._checks import (
     check_non_negative,
     check_positive,
 )
-from condrisk.paper.theory._complexity import Complexity
+from condrisk.paper.theory.complexity import Complexity
 
 SIMPLEX = "The members of H are probability vectors."
 REALIZABLE = "The true probabilities p are, almost everywhere, those of a member of H."
@@ -66,7 +66,8 @@ def brier_probability_bound(*, complexity: Complexity | float, n: int, delta: fl
     Parameters
     ----------
     complexity : Complexity or float
-        Σₖ Rad(H_k). A number is taken as an upper bound of the expected one.
+        Σₖ Rad(H_k). A number is taken as an upper bound of the expected one; of an estimate,
+        three standard errors are added.
     n : int
         The number of rows.
     delta : float
@@ -113,7 +114,8 @@ def plug_in_bound(
     Parameters
     ----------
     complexity : Complexity or float
-        Σₖ Rad(H_k). A number is taken as an upper bound of the expected one.
+        Σₖ Rad(H_k). A number is taken as an upper bound of the expected one; of an estimate,
+        three standard errors are added.
     n : int
         The number of rows.
     n_classes : int
@@ -168,7 +170,8 @@ def plug_in_matched_bound(
     Parameters
     ----------
     complexity : Complexity or float
-        Σₖ Rad(H_k). A number is taken as an upper bound of the expected one.
+        Σₖ Rad(H_k). A number is taken as an upper bound of the expected one; of an estimate,
+        three standard errors are added.
     n : int
         The number of rows.
     upper : float
@@ -222,7 +225,8 @@ def separable_bound(
     Parameters
     ----------
     complexity : Complexity or float
-        Σₖ Rad(H_k). A number is taken as an upper bound of the expected one.
+        Σₖ Rad(H_k). A number is taken as an upper bound of the expected one; of an estimate,
+        three standard errors are added.
     n : int
         The number of rows.
     delta : float

@@ -6,6 +6,9 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Matrix = NDArray[np.float64]
 
 
 def check_real(value: Any, name: str) -> float:
@@ -59,3 +62,30 @@ def check_interval(low: Any, high: Any, *, names: tuple[str, str]) -> tuple[floa
     if start > end:
         raise ValueError(f"{names[0]} must not exceed {names[1]}, got {start} and {end}")
     return start, end
+
+
+def check_matrix(values: ArrayLike, name: str, shape: str) -> Matrix:
+    """Return `values` as a two-dimensional float64 array without NaN or infinity.
+
+    `shape` says in words what the two dimensions are.
+    """
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # rows of different lengths
+        raise ValueError(f"{name} must be two-dimensional, {shape}: {error}") from error
+    if array.ndim != 2:
+        raise ValueError(
+            f"{name} must be two-dimensional, {shape}, got an array of shape {array.shape}"
+        )
+    if array.size == 0:
+        raise ValueError(f"{name} is empty, its shape is {array.shape}: {shape} are needed")
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must be made of real numbers, got dtype {array.dtype}")
+    wrong = np.argwhere(~np.isfinite(array))
+    if len(wrong):
+        row, column = wrong[0]
+        raise ValueError(
+            f"{name} must be finite, got {len(wrong)} value(s) that are NaN or infinite, the first "
+            f"at row {row}, column {column}"
+        )
+    return array.astype(np.float64, copy=False)

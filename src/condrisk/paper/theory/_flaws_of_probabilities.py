@@ -17,8 +17,8 @@ from condrisk.paper.theory._bounds_plug_in import (
     plug_in_bound,
     plug_in_matched_bound,
 )
-from condrisk.paper.theory._complexity import Complexity, constant_complexity, sum_complexities
 from condrisk.paper.theory._registry import Floats, Outcome, flaw
+from condrisk.paper.theory.complexity import Complexity, constant_complexity, sum_complexities
 
 _LOW, _HIGH = 0.1, 0.9  # the probability of class 1 at x = 0 and at x = 1
 

@@ -7,8 +7,8 @@ import numpy as np
 from condrisk.paper.theory import as_printed
 from condrisk.paper.theory._bound import deviation
 from condrisk.paper.theory._bounds import rejection_bound, squared_error_bound
-from condrisk.paper.theory._complexity import constant_complexity
 from condrisk.paper.theory._registry import Floats, Outcome, flaw
+from condrisk.paper.theory.complexity import constant_complexity
 
 _CHANCE = 0.3  # of a loss of one, in the worlds whose loss is Bernoulli
 

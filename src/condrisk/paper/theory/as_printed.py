@@ -12,11 +12,11 @@ import math
 from condrisk.paper.theory._bound import (
     Bound,
     complexity_assumption,
+    complexity_terms,
     deviation,
-    read_complexity,
 )
 from condrisk.paper.theory._checks import check_count, check_non_negative, check_positive
-from condrisk.paper.theory._complexity import Complexity
+from condrisk.paper.theory.complexity import Complexity
 
 __all__ = [
     "proposition_1",
@@ -62,7 +62,8 @@ def proposition_1(*, complexity: Complexity | float, n: int, upper: float, delta
 
     Examples
     --------
-    >>> from condrisk.paper.theory import as_printed, constant_complexity
+    >>> from condrisk.paper.theory import as_printed
+    >>> from condrisk.paper.theory.complexity import constant_complexity
     >>> constants = constant_complexity(n=1000)
     >>> as_printed.proposition_1(complexity=constants, n=1000, upper=1.0, delta=0.05).value
     0.1026
@@ -401,7 +402,7 @@ def _linear(
     """Return factor × complexity + deviations × s, which most of the printed bounds are."""
     terms = {
         **(constant or {}),
-        "complexity": factor * read_complexity(complexity).value,
+        **complexity_terms(complexity, factor),
         "deviation": deviations * deviation(n, delta),
     }
     value = sum(terms.values())

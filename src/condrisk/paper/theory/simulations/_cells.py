@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.special import betainc, betaincinv, gammaln
 
-from condrisk.paper.theory import Complexity
+from condrisk.paper.theory.complexity import Complexity
 
 Floats = NDArray[np.float64]
 

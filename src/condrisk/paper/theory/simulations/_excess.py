@@ -11,7 +11,6 @@ from scipy import stats
 from condrisk.paper._records import Record
 from condrisk.paper.theory import (
     Bound,
-    Complexity,
     brier_probability_bound,
     cross_entropy_kl_bound,
     plug_in_bound,
@@ -20,9 +19,8 @@ from condrisk.paper.theory import (
     realised_absolute_bound,
     separable_bound,
     squared_error_bound,
-    sum_complexities,
 )
-from condrisk.paper.theory._complexity import massart_bound
+from condrisk.paper.theory.complexity import Complexity, massart_bound, sum_complexities
 from condrisk.paper.theory.simulations._cells import (
     N_CELLS,
     N_CLASSES,

@@ -10,16 +10,14 @@ import numpy as np
 
 from condrisk.inference import risk_error_interval
 from condrisk.paper._records import Record
-from condrisk.paper.theory import (
-    Bound,
+from condrisk.paper.theory import Bound, plug_in_bound, squared_error_bound
+from condrisk.paper.theory.complexity import (
     Complexity,
     constant_complexity,
-    plug_in_bound,
-    squared_error_bound,
+    massart_bound,
     stump_bound,
     sum_complexities,
 )
-from condrisk.paper.theory._complexity import massart_bound
 from condrisk.paper.theory.simulations._cells import cell_complexity
 from condrisk.paper.theory.simulations._coverage import CONFIDENCE, WORLDS
 from condrisk.paper.theory.simulations._settings import Part, TheoryConfig
