@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from condrisk.inference import sample_size
 from condrisk.paper.theory import (
-    constant_complexity,
     plug_in_bound,
     realised_absolute_bound,
     separable_bound,
     squared_error_bound,
 )
+from condrisk.paper.theory.complexity import constant_complexity
 
 BASE = {"epsilon": 0.1, "delta": 0.05, "upper": 1.0, "rate_constant": 1.0}
 FUNCTIONS = {
