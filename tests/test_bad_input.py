@@ -224,10 +224,10 @@ BAD = {
         lambda: PlugInRisk(
             FrozenEstimator(LogisticRegression().fit(C, k)),
             probability=FrozenEstimator(LogisticRegression().fit(C, k)),
-            calibration="temperature",
+            calibration="sigmoid",
         ).fit(C[k > 0], k[k > 0]),
         ValueError,
-        "calibration='temperature' needs every class",
+        "calibration='sigmoid' needs every class",
     ),
     "features unknown": (
         lambda: regression(features="y").fit(X, y),
@@ -396,7 +396,7 @@ BAD = {
     "prediction beside a predictor": (
         lambda: regression().fit(X, y, prediction=y),
         ValueError,
-        "prediction is only for a predictor that lives elsewhere",
+        "prediction is only for an external predictor",
     ),
     # deferral
     "cost negative": (lambda: deferral(cost=-1).fit(X, y), ValueError, "cost is a price"),

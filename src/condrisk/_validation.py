@@ -67,18 +67,18 @@ def check_weight(sample_weight: ArrayLike | None, like: Vector, like_name: str) 
 
 
 def check_cost(cost: ArrayLike, like: Vector, like_name: str) -> Vector:
-    """Return the price, an array without dimensions, or the price of each row of `like`."""
-    price = _as_real(cost, "cost")
-    if price.ndim > 0:
-        price = check_vector(price, "cost")
-        _check_length(price, "cost", like=like, like_name=like_name)
-    _check_finite(price, "cost")
-    return _check_price(price, "cost")
+    """Return the cost, an array without dimensions, or the cost of each row of `like`."""
+    values = _as_real(cost, "cost")
+    if values.ndim > 0:
+        values = check_vector(values, "cost")
+        _check_length(values, "cost", like=like, like_name=like_name)
+    _check_finite(values, "cost")
+    return _check_not_negative(values, "cost")
 
 
 def check_costs(costs: ArrayLike) -> Vector:
-    """Return the prices at which a curve is asked for."""
-    return _check_price(check_vector(costs, "costs"), "costs")
+    """Return the costs at which a curve is wanted."""
+    return _check_not_negative(check_vector(costs, "costs"), "costs")
 
 
 def check_confidence(value: float, name: str = "confidence") -> None:
@@ -121,7 +121,7 @@ def _check_length(array: Vector, name: str, *, like: Vector, like_name: str) -> 
         )
 
 
-def _check_price(price: Vector, name: str) -> Vector:
-    if price.min() < 0:
-        raise ValueError(f"{name} is a price and must not be negative, got {price.min()}")
-    return price
+def _check_not_negative(cost: Vector, name: str) -> Vector:
+    if cost.min() < 0:
+        raise ValueError(f"{name} is a price and must not be negative, got {cost.min()}")
+    return cost

@@ -42,8 +42,8 @@ def assign_batch(gain: Floats, capacity: NDArray[np.intp]) -> Choices:
     extra = gain[:, limited] - floor[:, None]
     rows = np.flatnonzero((extra > 0).any(axis=1))
     places = _solve(extra[rows], np.minimum(capacity[limited], len(rows)))
-    asked = places != NOBODY
-    chosen[rows[asked]] = limited[places[asked]]
+    assigned = places != NOBODY
+    chosen[rows[assigned]] = limited[places[assigned]]
     return chosen
 
 

@@ -248,14 +248,16 @@ class ExpertRisk(BaseEstimator):
 
     # -- inside -----------------------------------------------------------------------------
 
-    def _overlap(self, X: Any, deferred: NDArray[np.bool_], told: bool, propensity: Any) -> Overlap:
+    def _overlap(
+        self, X: Any, deferred: NDArray[np.bool_], is_given: bool, propensity: Any
+    ) -> Overlap:
         self.__dict__.pop("propensity_model_", None)
         if propensity is not None:
             known = check_propensity(propensity, deferred)
             # Rows asked stand for 1/p rows each where those not asked are not here.
-            weight = None if told else 1 / known
+            weight = None if is_given else 1 / known
             return judge(known, weight=weight, floor=self.floor, source="given")
-        if not told:
+        if not is_given:
             return NOT_CHECKED
         if deferred.all():
             return judge(

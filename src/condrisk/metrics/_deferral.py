@@ -190,11 +190,11 @@ def cost_curve(
     losses, risks = check_vectors(loss=loss, risk=risk)
     weight = check_weight(sample_weight, losses, "loss")
     by_risk, by_loss = (tied_blocks(losses, key, weight) for key in (risks, losses))
-    prices = _default_costs(by_risk, by_loss) if costs is None else check_costs(costs)
-    rule_loss, rate = _loss_and_rate(by_risk, prices)
-    oracle_loss, _ = _loss_and_rate(by_loss, prices)
-    never = np.full_like(prices, np.average(losses, weights=weight))
-    return CostCurve(prices, rule_loss, rate, prices.copy(), never, oracle_loss)
+    at = _default_costs(by_risk, by_loss) if costs is None else check_costs(costs)
+    rule_loss, rate = _loss_and_rate(by_risk, at)
+    oracle_loss, _ = _loss_and_rate(by_loss, at)
+    never = np.full_like(at, np.average(losses, weights=weight))
+    return CostCurve(at, rule_loss, rate, at.copy(), never, oracle_loss)
 
 
 def _loss_and_rate(blocks: TiedBlocks, costs: Vector) -> tuple[Vector, Vector]:
