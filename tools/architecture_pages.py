@@ -14,9 +14,9 @@ PARTS = {"library": "the library", "app": "operation (`condrisk.app`)", "paper":
 INTRODUCTION = """# Architecture
 
 Three parts, one direction: `condrisk.app` and `condrisk.paper` stand on the library and not on
-each other. No room uses a private module of another; what rooms share is public in one of them, or a
-small module directly in the package. `tests/test_architecture.py` reads the import graph and checks
-both.
+each other. No room uses a private module of another; what rooms share is public in one of them, or
+a small module directly in the package. `tests/test_architecture.py` reads the import graph and
+checks both.
 
 ## The contract of a risk estimator
 

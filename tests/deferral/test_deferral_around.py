@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 import sklearn
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import StandardScaler
 
 from condrisk import BudgetRule, Deferral, PlugInRisk, RegressionRisk, predict_risk
@@ -53,6 +55,10 @@ def test_a_frozen_risk_with_metadata_routing():
     values = risk.predict_risk(WORLD.X)
     expected = BudgetRule(0.2).fit(values, sample_weight=weight)
     assert model.rule_.threshold_ == expected.threshold_
+    weighted = clone(model).set_params(cost=1.0).set_fit_request(sample_weight=True)
+    weighted.set_score_request(sample_weight=False)
+    scores = cross_val_score(weighted, WORLD.X, WORLD.y, params={"sample_weight": weight}, cv=3)
+    assert np.isfinite(scores).all()
 
 
 @pytest.mark.usefixtures("routing")

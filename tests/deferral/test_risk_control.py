@@ -344,6 +344,14 @@ def test_groups_are_refused_or_kept_together():
     model = Deferral(risk, rule=loose).fit(world.X, world.y, groups=groups)
     assert model.rule_.n_calibration_ == 200
     assert model.rule_.guarantee_ == "no guarantee"
+    # Rows that are given apart do not depend on the groups of the others.
+    more = world.sample(400, random_state=1)
+    kept = clone(rule).set_params(calibration_size=0.0)
+    model = Deferral(risk, rule=kept).fit(
+        world.X, world.y, groups=groups, calibration=(more.X, more.y)
+    )
+    assert model.rule_.n_calibration_ == 400
+    assert model.rule_.guarantee_ != "no guarantee"
 
 
 def test_unbounded_losses_need_a_cap_before_anything_is_fitted():

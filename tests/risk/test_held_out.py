@@ -119,13 +119,15 @@ def test_hybrid_and_automatic_estimates_have_them_too():
 
 def test_hybrid_folds_follow_the_seed():
     found = [
-        HybridRisk(FROZEN_CLASSIFIER, probability=FROZEN_CLASSIFIER, random_state=seed)
-        .fit(CLASSES.X, CLASSES.y)
-        .held_out_.risks
+        HybridRisk(FROZEN_CLASSIFIER, probability=FROZEN_CLASSIFIER, random_state=seed).fit(
+            CLASSES.X, CLASSES.y
+        )
         for seed in (0, 0, 1)
     ]
-    assert_array_equal(found[0], found[1])
-    assert not np.array_equal(found[0], found[2])
+    assert found[0].scale_ == found[1].scale_ != found[2].scale_
+    risks = [risk.held_out_.risks for risk in found]
+    assert_array_equal(risks[0], risks[1])
+    assert not np.array_equal(risks[0], risks[2])
 
 
 def test_groups_stay_together():
@@ -160,6 +162,13 @@ def test_copies_and_pickles_keep_them(asked):
         expected = risk.held_out_
         assert_array_equal(found.risks, expected.risks)
         assert_array_equal(found.losses, expected.losses)
+
+
+def test_rows_are_let_go_once_their_risks_are_estimated():
+    risk = RegressionRisk(LinearRegression(), regressor=Ridge(), random_state=0).fit(X, Y)
+    before = len(pickle.dumps(risk))
+    assert len(risk.held_out_.rows) == 300
+    assert len(pickle.dumps(risk)) < before
 
 
 def test_rows_changed_after_fit_do_no_harm():

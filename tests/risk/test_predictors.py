@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.frozen import FrozenEstimator
@@ -52,7 +54,7 @@ def test_the_target_tells_the_task(y, task):
     assert isinstance(risk.predictor_, StackedClassifier) == (task == "classification")
 
 
-@pytest.mark.parametrize("y", [np.arange(200) % 5, (np.arange(200) % 5).astype(float)])
+@pytest.mark.parametrize("y", [np.arange(200) % 3, (np.arange(200) % 5).astype(float)])
 def test_whole_numbers_may_be_either_so_the_task_must_be_named(y):
     with pytest.raises(ValueError, match="task must be given"):
         AutoRisk(**QUICK).fit(C, y)
@@ -201,6 +203,27 @@ def test_a_class_may_have_one_member(risk):
     assert_array_equal(risk.classes_, ["a", "b", "c"])
     assert np.isfinite(risk.predict_risk(C)).all()
     assert np.isfinite(risk.held_out_.risks).all()
+
+
+def test_a_class_without_rows_has_no_part_in_the_temperature():
+    model = LogisticRegression().fit(C, np.arange(200) % 3)
+    rows = np.flatnonzero(np.arange(200) % 3 < 2)
+    y = np.random.default_rng(0).integers(0, 2, len(rows))
+    risk = PlugInRisk(
+        FrozenEstimator(model),
+        loss="log_loss",
+        probability=FrozenEstimator(model),
+        calibration="temperature",
+    ).fit(C[rows], y)
+    scores = model.decision_function(C[rows])
+
+    def log_loss(beta):
+        logs = log_softmax(beta * scores, axis=1)
+        return -logs[np.arange(len(y)), y].mean()
+
+    best = minimize_scalar(log_loss, bounds=(0, 50), method="bounded", options={"xatol": 1e-9})
+    [found] = risk.calibrator_.calibrated_classifiers_[0].calibrators
+    assert found.beta_ == pytest.approx(best.x, rel=1e-3, abs=1e-4)
 
 
 @pytest.mark.filterwarnings("ignore:The least populated class")

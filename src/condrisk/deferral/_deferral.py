@@ -441,7 +441,7 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
         """
         router = MetadataRouter(owner=self).add_self_request(self)
         # The rule takes the weights itself, whatever the risk does with them.
-        return router if is_frozen(self.risk) else add_part(router, risk=self.risk)
+        return add_part(router, risk=self.risk)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
