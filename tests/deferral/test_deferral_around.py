@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import StandardScaler
 
-from condrisk import BudgetRule, Deferral, PlugInRisk, RegressionRisk, predict_risk
+from condrisk import AutoRisk, BudgetRule, Deferral, PlugInRisk, RegressionRisk, predict_risk
 from condrisk.datasets import make_gaussian_mixture, make_heteroscedastic
 from condrisk.deferral import SupportRule
 from condrisk.metrics import risk_scorer
@@ -62,6 +62,17 @@ def test_a_frozen_risk_with_metadata_routing():
 
 
 @pytest.mark.usefixtures("routing")
+def test_a_built_predictor_takes_weights_and_groups_with_metadata_routing():
+    weight, groups = np.linspace(1, 2, 300), np.arange(300) // 3
+    risk = AutoRisk(time_budget=0, cv=3, random_state=0)
+    by_routing = risk.fit(WORLD.X, WORLD.y, sample_weight=weight, groups=groups).held_out_
+    with sklearn.config_context(enable_metadata_routing=False):
+        plain = risk.fit(WORLD.X, WORLD.y, sample_weight=weight, groups=groups).held_out_
+    assert_array_equal(by_routing.risks, plain.risks)
+    assert_array_equal(by_routing.groups, groups)
+
+
+@pytest.mark.usefixtures("routing")
 def test_rules_are_weighted_whatever_the_risk_does_with_weights():
     weight = np.linspace(1, 9, 300)
     line = LinearRegression().set_fit_request(sample_weight=False)
@@ -77,7 +88,7 @@ def test_rules_are_weighted_whatever_the_risk_does_with_weights():
 
 MISTAKES = """
 from sklearn.linear_model import LinearRegression
-from condrisk import BudgetRule, Deferral, RegressionRisk
+from condrisk import AutoRisk, BudgetRule, Deferral, RegressionRisk
 model = Deferral(RegressionRisk(LinearRegression()), cost=1.0, rule=BudgetRule(0.1))
 fitted = model.fit([[0.0]], [0.0])
 decision = fitted.decide([[0.0]])

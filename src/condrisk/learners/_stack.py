@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
@@ -166,7 +167,9 @@ class _Stack(BaseEstimator, metaclass=ABCMeta):
         """Return held-out responses of each model that the budget allows for."""
         began = time.perf_counter()
         found: dict[str, Any] = {}
-        with threadpool_limits(1 if len(target) < FEW_ROWS else None, user_api="openmp"):
+        threads = threadpool_limits(1 if len(target) < FEW_ROWS else None, user_api="openmp")
+        # Weights are handed to the models by name, whatever the caller's setting is.
+        with threads, config_context(enable_metadata_routing=False):
             for name, make in self._makers().items():
                 start = time.perf_counter()
                 if found and self.time_budget is not None and start - began > self.time_budget:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import _num_samples
 
 from condrisk._crossfit import CrossFitted, Split, align, rows_of
 from condrisk._mixing import Pool, fit_pool, log_probabilities
+from condrisk._routing import routing_enabled
 from condrisk.learners import StackedClassifier, StackedRegressor
 from condrisk.losses import ClassLoss, Loss, Task, encode, get_loss
 from condrisk.metrics import deferral_loss
@@ -27,6 +28,7 @@ Floats = NDArray[np.float64]
 Given = dict[str, NDArray[Any]]
 # Of a time budget, the share for the predictor.
 PREDICTOR_SHARE = 0.7
+_EVERYTHING = {"sample_weight": True, "groups": True}
 
 
 class StackResponses(Responses):
@@ -184,7 +186,9 @@ class AutoRisk(BaseRisk):
         """Return the predictor that is built where none is given."""
         budget = None if self.time_budget is None else PREDICTOR_SHARE * self.time_budget
         kind = StackedClassifier if self._task() == "classification" else StackedRegressor
-        return kind(cv=self.cv, time_budget=budget, random_state=self.random_state)
+        stack = kind(cv=self.cv, time_budget=budget, random_state=self.random_state)
+        # It takes whatever a caller gives: with metadata routing that has to be said.
+        return stack.set_fit_request(**_EVERYTHING) if routing_enabled() else stack
 
     def _responses_to(self, X: Any, prediction: Any, *, needed: bool = True) -> Responses:
         responses = super()._responses_to(X, prediction, needed=needed)

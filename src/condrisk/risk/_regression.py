@@ -43,9 +43,9 @@ class RegressionRisk(BaseRisk):
     loss : str, Loss, array-like, callable or None, default=None
         What an error costs: a name (``"squared_error"``, ``"absolute_error"``, ``"zero_one"``,
         ``"log_loss"``, ``"brier"``), a loss such as ``pinball(0.9)``, a cost matrix
-        ``C[true, predicted]`` in the order of `classes_`, or a function ``fn(y_true, y_pred)``
-        (see `condrisk.losses.make_loss`). None is the squared error for regressors and the chance
-        of being wrong for classifiers.
+        ``C[true, predicted]`` (in the order of `classes_`, or a labelled pandas frame), or a
+        function ``fn(y_true, y_pred)`` (see `condrisk.losses.make_loss`). None is the squared
+        error for regressors and the chance of being wrong for classifiers.
     regressor : regressor or None, default=None
         What learns g. None is `condrisk.learners.LossRegressor`, made for noisy losses; its
         docstring gives the figures that speak for it.
