@@ -4,9 +4,9 @@
 sixteen pairs share their four predictors, and networks that regress the losses of several
 predictors are trained in lockstep. The pairs on energy and housing then take 23 s on two cores, 30
 times less than the 700 s of fitting each pair anew for each cost (``results/benchmarks.json``,
-"rwr", whose limit is 25). Sharing is a factor of 1.4 to 2.1 of that by itself, more on small sets
-(`benchmarks/bench_rwr.py` times one fold both ways); the rest is one fit for all costs, two
-processes, and arithmetic in float32.
+"rwr", whose limit is 25). Sharing is a factor of 2.1 of that by itself, on one fold of energy
+("one_fold" of the same record); the rest is one fit for all costs, two processes, and arithmetic
+in float32.
 
 It is the one place where a method is taken apart, by its public parameters, and
 ``tests/paper/test_fitting_once.py`` shows that its risks are those of the first path.
