@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from condrisk._crossfit import CrossFitted, Split, make_splits
+from condrisk._crossfit import CrossFitted, Job, Split, cross_fit, make_splits
 from condrisk._delegate import Assessment
 from condrisk._routing import add_part, add_splitter, route_fit
 from condrisk._state import leaves_rows_out
@@ -402,6 +402,13 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
             **work,
         )
         self._pairs = pairs.thinned(check_random_state(_settled(self.random_state)))
+
+    def _regressed_out_of_fold(self, pairs: Pairs) -> NDArray[np.float64]:
+        """Estimate the risk of each pair by a regressor of losses that has not seen it."""
+        jobs = [Job(pairs.model, pairs.params, ("predict",))]
+        inputs = pairs.arrays["inputs"]
+        found = cross_fit(jobs, inputs, pairs.losses, pairs.folds, classes=None, n_jobs=self.n_jobs)
+        return self._clipped(found.responses[0]["predict"])
 
     def _clipped(self, risk: Any) -> NDArray[np.float64]:
         """Return what a regressor of losses says, at least the least loss if `clip` is set."""

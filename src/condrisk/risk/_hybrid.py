@@ -11,7 +11,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import _check_method_params
 
-from condrisk._crossfit import CrossFitted, Job, Split, cross_fit, respond, rows_of, seeded
+from condrisk._crossfit import CrossFitted, Split, respond, rows_of, seeded
 from condrisk._delegate import is_frozen
 from condrisk._mixing import fit_pool, log_probabilities
 from condrisk.losses import LOG_LOSS_FLOOR, ClassLoss, Task, encode
@@ -209,12 +209,7 @@ class HybridRisk(ProbabilityModelsRisk):
 
     def _held_out_risks(self, pairs: Pairs) -> NDArray[np.float64]:
         if pairs.model is not None:
-            jobs = [Job(pairs.model, pairs.params, ("predict",))]
-            inputs = pairs.arrays["inputs"]
-            found = cross_fit(
-                jobs, inputs, pairs.losses, pairs.folds, classes=None, n_jobs=self.n_jobs
-            )
-            return self._clipped(found.responses[0]["predict"])
+            return self._regressed_out_of_fold(pairs)
         pooled, risk = pairs.arrays["pooled"], np.empty(len(pairs.losses))
         for others, own in pairs.folds:
             weight = None if pairs.weights is None else pairs.weights[others]

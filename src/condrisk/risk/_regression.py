@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import _check_method_params, _num_samples
 
-from condrisk._crossfit import CrossFitted, Job, cross_fit, rows_of, seeded
+from condrisk._crossfit import CrossFitted, rows_of, seeded
 from condrisk._routing import routing_enabled
 from condrisk.learners import LossRegressor
 from condrisk.risk._base import BaseRisk, check_regressor
@@ -202,10 +202,7 @@ class RegressionRisk(BaseRisk):
         )
 
     def _held_out_risks(self, pairs: Pairs) -> NDArray[np.float64]:
-        jobs = [Job(pairs.model, pairs.params, ("predict",))]
-        inputs = pairs.arrays["inputs"]
-        found = cross_fit(jobs, inputs, pairs.losses, pairs.folds, classes=None, n_jobs=self.n_jobs)
-        return self._clipped(found.responses[0]["predict"])
+        return self._regressed_out_of_fold(pairs)
 
     def _risk(self, X: Any, responses: Responses) -> NDArray[np.float64]:
         response = responses.get(self._feature_response()) if self._risk_uses_response() else None
