@@ -69,6 +69,9 @@ def held_out_text(rates: dict[str, Any]) -> str:
             "",
             markdown_table(header, rows),
             "",
+            "In this world risks that have seen their rows do little harm. Where there is nothing "
+            "to learn they do: `tests/risk/test_held_out.py` has such a world.",
+            "",
         ]
     )
 
@@ -95,7 +98,8 @@ def size_text(record: dict[str, Any]) -> str:
             f"{then['files']['all']} files of {len(then['code_lines'])} rooms. Public names: "
             f"{sum(names.values())} in {len(names)} rooms, at most {names[most]} in one "
             f"(`{most}`); before, {sum(then['public_names'].values())} in "
-            f"{len(then['public_names'])}, at most {max(then['public_names'].values())}.",
+            f"{len(then['public_names'])}, at most {max(then['public_names'].values())}. What was "
+            "before was measured once, on the commit before, by a script that is not kept.",
             "",
         ]
     )
