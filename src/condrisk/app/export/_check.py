@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +15,10 @@ from condrisk._extras import require
 from condrisk.app.export._columns import check_table, feed, inputs_of, random_rows
 from condrisk.app.export._errors import ExportError
 from condrisk.app.export._graph import TOLERANCE
+from condrisk.app.export._open import opened
 from condrisk.app.export._rules import margins
 from condrisk.app.models import TableModel
+from condrisk.deferral import Decision
 
 N_ROWS = 2000
 
@@ -50,10 +53,12 @@ class OnnxCheck:
 
 def check_onnx(
     graph: Any,
-    model: TableModel,
+    model: Any,
     frame: pl.DataFrame | None = None,
     *,
     tolerance: float | None = None,
+    schema: Any = None,
+    trusted: Sequence[str] = (),
 ) -> OnnxCheck:
     """Compare a graph with the model it was made of, row by row.
 
@@ -61,8 +66,8 @@ def check_onnx(
     ----------
     graph : onnx.ModelProto or bytes
         As `to_onnx` gives it.
-    model : TableModel
-        The model.
+    model : path, TableModel, Deferral or risk estimator
+        The fitted model, or its file.
     frame : polars.DataFrame, optional
         Rows; those that the model cannot use are left out. 2,000 random rows, drawn within and a
         little beyond the range of each column, if not given.
@@ -70,6 +75,10 @@ def check_onnx(
         Numbers a and b are the same if they differ by at most tolerance·max(1, |b|). What the
         graph says of itself if not given: 1e-9, or 2e-6 where a part computes in float32 as
         XGBoost does, or is a Gaussian process.
+    schema : frame or Schema, optional
+        The columns, where `model` is an estimator.
+    trusted : sequence of str
+        Where `model` is a file: what is trusted in it, as for `load_model`.
 
     Returns
     -------
@@ -77,12 +86,9 @@ def check_onnx(
         Which rows differ, and which are too close to call.
     """
     tolerance = declared_tolerance(graph) if tolerance is None else tolerance
-    frame = random_rows(model, n_rows=N_ROWS) if frame is None else frame
-    good = check_table(model, frame).good
-    if not good.height:
-        raise ExportError("there is no row to compare the graph with Python on.")
+    model = opened(model, schema=schema, trusted=trusted)
+    good, decision = _decided(model, frame)
     outputs = run_onnx(graph, good, model)
-    decision = model.decide(good)
     largest, wrong = _difference(outputs["risk"], decision.risk, tolerance)
     far = margins(model.model.rule_, decision.risk, model.encode(good), model.cost)
     close = far <= tolerance * np.maximum(1.0, np.abs(decision.risk))
@@ -103,6 +109,21 @@ def check_onnx(
         tuple(np.flatnonzero(wrong).tolist()),
         tuple(np.flatnonzero(close).tolist()),
     )
+
+
+def _decided(model: TableModel, frame: pl.DataFrame | None) -> tuple[pl.DataFrame, Decision]:
+    """Return rows that the model can use and what it decides: those given, or random ones."""
+    if frame is not None:
+        good = check_table(model, frame).good
+        if not good.height:
+            raise ExportError("there is no row to compare the graph with Python on.")
+        return good, model.decide(good)
+    good = check_table(model, random_rows(model, n_rows=N_ROWS, gaps="everywhere")).good
+    try:
+        return good, model.decide(good)
+    except ValueError:  # not every model takes missing values in every column
+        good = check_table(model, random_rows(model, n_rows=N_ROWS, gaps="seen")).good
+        return good, model.decide(good)
 
 
 def declared_tolerance(graph: Any) -> float:

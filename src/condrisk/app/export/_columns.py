@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -92,16 +92,27 @@ def feed(values: pl.Series, column: Column) -> NDArray[Any]:
     return values.cast(pl.Float64).fill_null(float("nan")).to_numpy().reshape(-1, 1)
 
 
-def random_rows(model: TableModel, *, n_rows: int, seed: int = 0) -> pl.DataFrame:
-    """Return rows within and a little beyond what was seen of each column, some cells missing."""
+def random_rows(
+    model: TableModel, *, n_rows: int, gaps: Literal["everywhere", "seen"], seed: int = 0
+) -> pl.DataFrame:
+    """Return rows within and a little beyond what was seen of each column.
+
+    Some cells are missing: everywhere, or only in columns in which some were missing before.
+    """
     rng = np.random.default_rng(seed)
-    return pl.DataFrame([_random_column(column, n_rows, rng) for column in inputs_of(model)])
+    return pl.DataFrame(
+        [
+            _random_column(column, n_rows, rng, gaps=gaps == "everywhere" or column.missing > 0)
+            for column in inputs_of(model)
+        ]
+    )
 
 
-def _random_column(column: Column, n: int, rng: np.random.Generator) -> pl.Series:
-    gap = rng.random(n) < (0.0 if column.required else 0.1)
+def _random_column(column: Column, n: int, rng: np.random.Generator, *, gaps: bool) -> pl.Series:
+    gaps = gaps and not column.required
+    gap = rng.random(n) < (0.1 if gaps else 0.0)
     if column.kind == "category":
-        unseen = [] if column.required else ["never seen before"]
+        unseen = ["never seen before"] if gaps else []
         values = rng.choice([*column.categories, *unseen], n)
         return pl.Series(
             column.name, [None if g else str(v) for v, g in zip(values, gap, strict=True)]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from condrisk.app.export._errors import ExportError
 from condrisk.app.export._graph import Graph, Rows
 from condrisk.app.export._models import probabilities
-from condrisk.app.export._registry import CLASSIFIERS, REGRESSORS
+from condrisk.app.export._registry import CLASSIFIERS, REGRESSORS, SCORES
 from condrisk.app.export._trees import Ensemble, Tree, leaf
 
 # As LightGBM numbers them: what counts as missing at a node.
@@ -54,6 +54,11 @@ def _classifier(graph: Graph, model: Any, X: Rows) -> str:
         f"LightGBM's objective {name or 'of a Python function'!r} gives no class probabilities "
         f"that have a form in ONNX here; 'binary', 'multiclass' and 'multiclassova' do."
     )
+
+
+@SCORES.register("lightgbm.sklearn.LGBMClassifier")
+def _scores(graph: Graph, model: Any, X: Rows) -> str:
+    return _raw(graph, model, X)[0]
 
 
 def _raw(graph: Graph, model: Any, X: Rows) -> tuple[str, list[str]]:

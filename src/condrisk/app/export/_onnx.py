@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,25 +16,37 @@ from condrisk.app.export._columns import add_columns, inputs_of, is_text, predic
 from condrisk.app.export._errors import ExportError
 from condrisk.app.export._graph import IR_VERSION, ML_OPSET, OPSET, Graph, Rows
 from condrisk.app.export._models import without_pipeline
+from condrisk.app.export._open import opened
 from condrisk.app.export._predictor import GivenPredictor, Predictor
 from condrisk.app.export._risks import add_risk
 from condrisk.app.export._rules import add_rule
 from condrisk.app.models import TableModel
 
 
-def to_onnx(model: TableModel, *, check: pl.DataFrame | None = None) -> Any:
+def to_onnx(
+    model: Any,
+    *,
+    check: pl.DataFrame | None = None,
+    schema: Any = None,
+    trusted: Sequence[str] = (),
+) -> Any:
     """Return one ONNX graph of a model's predictor, risk and decision.
 
     Parameters
     ----------
-    model : TableModel
-        With a predictor of scikit-learn (boosted trees, forests, linear models, pipelines of
-        these, or whatever skl2onnx converts), LightGBM, XGBoost or CatBoost; a risk by
-        `RegressionRisk`, `PlugInRisk`, `HybridRisk` or `AutoRisk`; and a rule that compares
-        numbers. Columns must be numbers, booleans or categories.
+    model : path, TableModel, Deferral or risk estimator
+        The fitted model, or its file. The predictor may be scikit-learn's (boosted trees,
+        forests, linear models, pipelines of these, or whatever skl2onnx converts), LightGBM's,
+        XGBoost's or CatBoost's; the risk by `RegressionRisk`, `PlugInRisk`, `HybridRisk` or
+        `AutoRisk`; the rule one that compares numbers. Columns must be numbers, booleans or
+        categories.
     check : polars.DataFrame, optional
         Rows on which to compare the graph with Python. 2,000 random rows, drawn within and a
         little beyond the range of each column, if not given.
+    schema : frame or Schema, optional
+        The columns, where `model` is an estimator.
+    trusted : sequence of str
+        Where `model` is a file: what is trusted in it, as for `load_model`.
 
     Returns
     -------
@@ -66,8 +79,9 @@ def to_onnx(model: TableModel, *, check: pl.DataFrame | None = None) -> Any:
     >>> [output.name for output in graph.graph.output]
     ['prediction', 'risk', 'defer']
     """
-    made = build(model)
-    found = check_onnx(made, model, check)
+    table_model = opened(model, schema=schema, trusted=trusted)
+    made = build(table_model)
+    found = check_onnx(made, table_model, check)
     if found.wrong:
         raise ExportError(
             f"the graph differs from Python in {len(found.wrong):,} of {found.rows:,} rows, first "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from condrisk.app.export._graph import Graph, Rows
 from condrisk.app.export._models import add_classifier, add_regressor, add_scores
@@ -36,7 +37,8 @@ class Predictor:
 
     def __init__(self, graph: Graph, model: Any, X: Rows) -> None:
         self._graph, self._model, self._X = graph, model, X
-        self.classes = getattr(model, "classes_", None)
+        # CatBoost's regressors have empty classes_.
+        self.classes = model.classes_ if is_classifier(model) else None
         self._known: dict[str, str] = {}
 
     def number(self) -> str:

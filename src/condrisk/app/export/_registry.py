@@ -66,7 +66,7 @@ CLASSIFIERS = Registry(
 )
 SCORES = Registry(
     "the decision function of",
-    "that of linear classifiers and of scikit-learn's boosting has one.",
+    "that of linear classifiers and of boosting by scikit-learn and LightGBM has one.",
 )
 TRANSFORMERS = Registry(
     "the transformer",

@@ -143,10 +143,8 @@ def _feature(graph: Graph, risk: Any, predictor: Predictor) -> str:
     return graph.positions(predictor.codes(), len(risk.classes_))
 
 
-def _plug_in_risks(
-    graph: Graph, risk: Any, X: Rows, predictor: Predictor
-) -> dict[str, str]:
-    """Return estimates by class probabilities: the predictor's, and pooled with a second model's."""
+def _plug_in_risks(graph: Graph, risk: Any, X: Rows, predictor: Predictor) -> dict[str, str]:
+    """Return estimates by the predictor's probabilities, and by those of a second model too."""
     found = {}
     own = second = None
     for name, pool in risk._pools.items():

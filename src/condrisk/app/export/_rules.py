@@ -112,7 +112,7 @@ def _distance_support(graph: Graph, support: Any, X: Rows) -> str:
     new = graph.add("Where", gap, graph.constant(-MISSING), scaled)
     known = np.asarray(support._neighbors._fit_X, dtype=np.float64)
     own = graph.row_sums(graph.add("Mul", new, new))
-    product = graph.scaled(graph.add("MatMul", new, graph.constant(known.T)), -2.0)
+    product = graph.add("MatMul", new, graph.constant(-2.0 * known.T))
     theirs = graph.constant((known**2).sum(axis=1).reshape(1, -1))
     squared = graph.clip(graph.add("Add", graph.add("Add", own, theirs), product), 0.0, np.inf)
     k = graph.constant([support._neighbors.n_neighbors], np.int64)

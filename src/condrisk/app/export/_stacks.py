@@ -47,9 +47,7 @@ def _averaged(graph: Graph, model: Any, X: str, found: list[Any]) -> dict[str, s
     prediction = graph.add("MatMul", table, graph.constant(shares.reshape(-1, 1)))
     apart = graph.add("Sub", table, prediction)
     squared = graph.add("Mul", apart, apart)
-    spread = graph.add(
-        "Sqrt", graph.add("MatMul", squared, graph.constant(shares.reshape(-1, 1)))
-    )
+    spread = graph.add("Sqrt", graph.add("MatMul", squared, graph.constant(shares.reshape(-1, 1))))
     deviations = [deviation for _, deviation in found if deviation is not None]
     return {"predict": prediction, "uncertainty": graph.join([spread, *deviations])}
 
@@ -70,9 +68,7 @@ def add_pool(graph: Graph, pool: Any, members: list[str]) -> str:
         graph.scaled(graph.add("Log", graph.clip(proba, POOL_FLOOR, np.inf)), float(weight))
         for proba, weight in zip(members, pool.weights, strict=True)
     ]
-    shifted = graph.add(
-        "Add", graph.total(parts), graph.constant(np.reshape(pool.shifts, (1, -1)))
-    )
+    shifted = graph.add("Add", graph.total(parts), graph.constant(np.reshape(pool.shifts, (1, -1))))
     return graph.add("Softmax", shifted, axis=1)
 
 
@@ -137,36 +133,40 @@ def _add_process(graph: Graph, member: Any, X: Rows) -> tuple[str, str | None]:
 
 
 def _half(graph: Graph, process: Any, part: Any, rows: str) -> tuple[str, str]:
-    """Return mean and variance of one of the two processes."""
-    covariance = _kernel(graph, part.kernel, rows, process._rows)
-    mean = graph.add("MatMul", covariance, graph.constant(part.weights.reshape(-1, 1)))
-    mean = graph.add("Add", graph.scaled(mean, part.scale), graph.constant(part.mean))
-    known = process._reference
+    """Return mean and variance of one of the two processes.
+
+    All scales are in the constants: a number beside a product of matrices is taken into it by
+    onnxruntime, which then keeps it as float32.
+    """
+    signal, known = part.kernel.signal, process._reference
+    correlation = _correlation(graph, part.kernel, rows, process._rows)
+    weights = (part.scale * signal * part.weights).reshape(-1, 1)
+    mean = graph.add("MatMul", correlation, graph.constant(weights))
+    mean = graph.add("Add", mean, graph.constant(part.mean))
     if len(known) < len(process._rows):
-        covariance = graph.columns(covariance, known)
+        correlation = graph.columns(correlation, known)
     inverse = solve_triangular(part.reference_root, np.eye(len(known)), lower=True)
-    explained = graph.add("MatMul", covariance, graph.constant(inverse.T))
+    explained = graph.add("MatMul", correlation, graph.constant(signal * inverse.T))
     total = graph.row_sums(graph.add("Mul", explained, explained))
-    left = graph.add("Sub", graph.constant(part.kernel.signal), total)
-    left = graph.add("Add", graph.clip(left, 0.0, np.inf), graph.constant(part.kernel.noise))
+    left = graph.clip(graph.add("Sub", graph.constant(signal), total), 0.0, np.inf)
+    left = graph.add("Add", left, graph.constant(part.kernel.noise))
     return mean, graph.scaled(left, part.scale**2)
 
 
-def _kernel(graph: Graph, kernel: Any, new: str, known: Any) -> str:
-    """Return the covariance of new rows with known ones, by Matérn's kernel."""
+def _correlation(graph: Graph, kernel: Any, new: str, known: Any) -> str:
+    """Return the correlation of new rows with known ones, by Matérn's kernel."""
     new = graph.add("Div", new, graph.constant(kernel.scales.reshape(1, -1)))
     known = known / kernel.scales
     own = graph.row_sums(graph.add("Mul", new, new))
     theirs = graph.constant((known**2).sum(axis=1).reshape(1, -1))
-    product = graph.scaled(graph.add("MatMul", new, graph.constant(known.T)), -2.0)
+    product = graph.add("MatMul", new, graph.constant(-2.0 * known.T))
     squared = graph.add("Add", graph.add("Add", own, theirs), product)
     far = graph.add("Sqrt", graph.clip(squared, 0.0, np.inf))
-    if kernel.smoothness != 0.5:
-        far = graph.scaled(far, float(np.sqrt(3.0)))
+    if kernel.smoothness == 0.5:
+        return graph.add("Exp", graph.add("Neg", far))
+    far = graph.scaled(far, float(np.sqrt(3.0)))
     decay = graph.add("Exp", graph.add("Neg", far))
-    if kernel.smoothness != 0.5:
-        decay = graph.add("Mul", graph.add("Add", far, graph.constant(1.0)), decay)
-    return graph.scaled(decay, kernel.signal)
+    return graph.add("Mul", graph.add("Add", far, graph.constant(1.0)), decay)
 
 
 # -- the regressor of losses ----------------------------------------------------------------------

@@ -110,8 +110,7 @@ def _scale_to_range(graph: Graph, step: Any, X: Rows) -> Rows:
 def _power(graph: Graph, step: Any, X: Rows) -> Rows:
     if step.method != "yeo-johnson":
         raise ExportError(
-            f"PowerTransformer(method={step.method!r}) has no form in ONNX here; "
-            f"'yeo-johnson' has."
+            f"PowerTransformer(method={step.method!r}) has no form in ONNX here; 'yeo-johnson' has."
         )
     name = X.numbers(step)
     parts = [
@@ -140,9 +139,7 @@ def _yeo_johnson(graph: Graph, x: str, power: float) -> str:
 def _box_cox(graph: Graph, logs: str, power: float) -> str:
     """Return (exp(power · log) − 1) / power."""
     raised = graph.add("Exp", graph.scaled(logs, power))
-    return graph.add(
-        "Div", graph.add("Sub", raised, graph.constant(1.0)), graph.constant(power)
-    )
+    return graph.add("Div", graph.add("Sub", raised, graph.constant(1.0)), graph.constant(power))
 
 
 # -- categories -----------------------------------------------------------------------------------
@@ -160,9 +157,7 @@ def _equals(graph: Graph, column: str, known: Any, texts: tuple[str, ...] | None
     same = graph.add("Equal", column, graph.constant(codes.reshape(1, -1)))
     if not gaps.any():
         return same
-    gap = graph.add(
-        "And", graph.add("IsNaN", column), graph.constant(gaps.reshape(1, -1), bool)
-    )
+    gap = graph.add("And", graph.add("IsNaN", column), graph.constant(gaps.reshape(1, -1), bool))
     return graph.add("Or", same, gap)
 
 

@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from condrisk.app.export._errors import ExportError
 from condrisk.app.export._graph import Graph, Rows
 
 # As ONNX numbers them: at most a threshold, and member of a set.
 AT_MOST, MEMBER = 0, 6
 SUM = 1
-# Boosted trees know no more categories than this.
-MOST_CODES = 256
 
 _TENSORS = ("nodes_splits", "nodes_modes", "leaf_weights")
 _ATTRIBUTES = (
@@ -143,31 +140,34 @@ def _dummy_split(tree: Tree) -> Tree:
 
 def boosted(graph: Graph, model: Any, X: Rows) -> str:
     """Return the raw values of histogram gradient boosting, a column for each tree a round."""
-    columns, categories = _features(model, X)
-    n_targets = len(model._predictors[0]) if model._predictors else model.n_trees_per_iteration_
-    ensemble = Ensemble(n_targets)
+    name, categories = _features(graph, model, X)
+    ensemble = Ensemble(model.n_trees_per_iteration_)
     for round_ in model._predictors:
         for target, predictor in enumerate(round_):
-            ensemble.add_tree(_boosted_tree(predictor, columns, categories), target)
+            ensemble.add_tree(_boosted_tree(predictor, categories), target)
     base = graph.constant(np.asarray(model._baseline_prediction, dtype=np.float64).reshape(1, -1))
-    return graph.add("Add", ensemble.node(graph, X.name), base)
+    return graph.add("Add", ensemble.node(graph, name), base)
 
 
-def _features(model: Any, X: Rows) -> tuple[NDArray[np.intp], list[list[int]]]:
-    """Return which column each feature of the trees is, and the codes that its categories had."""
+def _features(graph: Graph, model: Any, X: Rows) -> tuple[str, list[list[int]]]:
+    """Return rows in the order of the trees' features, and the codes that categories have.
+
+    Categories come first. One that was never seen is taken as missing.
+    """
     encoder = getattr(model, "_preprocessor", None)
     if encoder is None:
-        X.numbers(model)
-        return np.arange(model.n_features_in_), []
+        return X.numbers(model), []
     (_, codes, categorical), (_, _, numerical) = encoder.transformers_[:2]
-    columns = np.concatenate([np.flatnonzero(categorical), np.flatnonzero(numerical)])
-    known = [
-        _codes(values, X.categories[k])
-        for k, values in zip(np.flatnonzero(categorical), codes.categories_, strict=True)
-    ]
-    if any(max(values, default=0) >= MOST_CODES for values in known):
-        raise ExportError(f"boosted trees with a category coded above {MOST_CODES} are not known.")
-    return columns, known
+    parts, known = [], []
+    for k, values in zip(np.flatnonzero(categorical), codes.categories_, strict=True):
+        known.append(_codes(values, X.categories[k]))
+        column = graph.columns(X.name, [k])
+        same = graph.add("Equal", column, graph.constant(np.reshape(known[-1], (1, -1))))
+        seen = graph.add("Greater", graph.row_sums(graph.as_double(same)), graph.constant(0.0))
+        parts.append(graph.add("Where", seen, column, graph.constant(float("nan"))))
+    if any(numerical):
+        parts.append(X.select(graph, np.flatnonzero(numerical)).numbers(model))
+    return graph.join(parts), known
 
 
 def _codes(values: Any, texts: tuple[str, ...] | None) -> list[int]:
@@ -177,20 +177,18 @@ def _codes(values: Any, texts: tuple[str, ...] | None) -> list[int]:
     return [texts.index(str(v)) for v in values if v is not None and v == v]
 
 
-def _boosted_tree(predictor: Any, columns: NDArray[np.intp], categories: list[list[int]]) -> Tree:
+def _boosted_tree(predictor: Any, categories: list[list[int]]) -> Tree:
     nodes = predictor.nodes
     members = {}
     for k in np.flatnonzero((nodes["is_categorical"] == 1) & (nodes["is_leaf"] == 0)):
         known = categories[nodes["feature_idx"][k]]
         bits = _set_bits(predictor.raw_left_cat_bitsets[nodes["bitset_idx"][k]])
         members[int(k)] = [known[bit] for bit in bits if bit < len(known)]
-        if nodes["missing_go_to_left"][k]:  # a category never seen is taken as missing
-            members[int(k)] += [code for code in range(MOST_CODES) if code not in known]
     return Tree(
         is_leaf=nodes["is_leaf"].astype(bool),
         left=nodes["left"],
         right=nodes["right"],
-        feature=columns[nodes["feature_idx"]],
+        feature=nodes["feature_idx"],
         threshold=nodes["num_threshold"].astype(np.float64),
         missing_left=nodes["missing_go_to_left"].astype(bool),
         value=nodes["value"].astype(np.float64),
