@@ -59,8 +59,12 @@ class Ensemble:
         mode = np.full(len(inner), AT_MOST)
         split = np.asarray(tree.threshold, dtype=np.float64)[inner]
         for k in np.flatnonzero(np.isin(inner, list(tree.members))):
+            members = tree.members[int(inner[k])]
+            if not members:  # no number is at most minus infinity; missing values may go left
+                split[k] = -np.inf
+                continue
             mode[k], split[k] = MEMBER, 0.0
-            self._members += [*map(float, tree.members[int(inner[k])]), float("nan")]
+            self._members += [*map(float, members), float("nan")]
         left, right = tree.left[inner], tree.right[inner]
         found = {
             "nodes_featureids": tree.feature[inner],
