@@ -12,12 +12,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from condrisk._extras import require
-from condrisk.app.export._columns import check_table, feed, inputs_of, random_rows
+from condrisk.app.export._columns import feed, random_rows
 from condrisk.app.export._errors import ExportError
 from condrisk.app.export._graph import TOLERANCE
-from condrisk.app.export._open import opened
 from condrisk.app.export._rules import margins
-from condrisk.app.models import TableModel
+from condrisk.app.models import TableModel, open_model
+from condrisk.app.tables import check_rows
 from condrisk.deferral import Decision
 
 N_ROWS = 2000
@@ -86,7 +86,7 @@ def check_onnx(
         Which rows differ, and which are too close to call.
     """
     tolerance = declared_tolerance(graph) if tolerance is None else tolerance
-    model = opened(model, schema=schema, trusted=trusted)
+    model = open_model(model, schema=schema, trusted=trusted)
     good, decision = _decided(model, frame)
     outputs = run_onnx(graph, good, model)
     largest, wrong = _difference(outputs["risk"], decision.risk, tolerance)
@@ -114,15 +114,17 @@ def check_onnx(
 def _decided(model: TableModel, frame: pl.DataFrame | None) -> tuple[pl.DataFrame, Decision]:
     """Return rows that the model can use and what it decides: those given, or random ones."""
     if frame is not None:
-        good = check_table(model, frame).good
+        good = check_rows(model.schema, frame).good
         if not good.height:
             raise ExportError("there is no row to compare the graph with Python on.")
         return good, model.decide(good)
-    good = check_table(model, random_rows(model, n_rows=N_ROWS, gaps="everywhere")).good
+    good = check_rows(
+        model.schema, random_rows(model.schema, n_rows=N_ROWS, gaps="everywhere")
+    ).good
     try:
         return good, model.decide(good)
     except ValueError:  # not every model takes missing values in every column
-        good = check_table(model, random_rows(model, n_rows=N_ROWS, gaps="seen")).good
+        good = check_rows(model.schema, random_rows(model.schema, n_rows=N_ROWS, gaps="seen")).good
         return good, model.decide(good)
 
 
@@ -170,6 +172,6 @@ def run_onnx(graph: Any, good: pl.DataFrame, model: TableModel) -> dict[str, NDA
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    inputs = {column.name: feed(good[column.name], column) for column in inputs_of(model)}
+    inputs = {column.name: feed(good[column.name], column) for column in model.schema.needed}
     names = [output.name for output in session.get_outputs()]
     return dict(zip(names, session.run(names, inputs), strict=True))

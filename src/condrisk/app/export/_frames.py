@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from condrisk.app.export._columns import check_table, inputs_of
 from condrisk.app.models import TableModel
-from condrisk.app.tables import Column
+from condrisk.app.tables import check_rows
+from condrisk.persistence import Column
 
 
 def decide_frame(model: TableModel, frame: Any) -> Any:
@@ -24,10 +24,10 @@ def decide_frame(model: TableModel, frame: Any) -> Any:
     frame = pd.DataFrame(frame)
     columns = [
         _cells(frame[column.name], column)
-        for column in inputs_of(model)
+        for column in model.schema.needed
         if column.name in frame.columns
     ]
-    checked = check_table(model, pl.DataFrame(columns))
+    checked = check_rows(model.schema, pl.DataFrame(columns))
     if checked.bad:
         row, reason = next(iter(checked.bad.items()))
         raise ValueError(f"{len(checked.bad):,} rows cannot be used; in row {row + 1} {reason}")

@@ -162,6 +162,15 @@ class Rows(NamedTuple):
         return self.name
 
 
+def category_text(value: Any) -> str:
+    """Return a category as text, as schemas have it."""
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
 def numeric(name: str, n: int) -> Rows:
     """Return a matrix of numbers."""
     return Rows(name, (None,) * n)

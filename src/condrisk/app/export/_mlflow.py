@@ -10,10 +10,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from condrisk._extras import require
-from condrisk.app.export._columns import inputs_of
 from condrisk.app.export._errors import ExportError
-from condrisk.app.export._open import opened
-from condrisk.app.models import TableModel, save_model
+from condrisk.app.models import TableModel, open_model
+from condrisk.persistence import save_model
 
 MODEL_FILE = "model.skops"
 
@@ -74,16 +73,17 @@ def save_mlflow(
 
     if path.exists():
         raise ExportError(f"{path} is there already; name a folder that is not.")
-    table_model = opened(model, schema=schema, trusted=trusted)
+    table_model = open_model(model, schema=schema, trusted=trusted)
+    table_model.check_cost(None)
     with TemporaryDirectory() as folder:
         file = Path(folder) / MODEL_FILE
-        save_model(table_model, file)
+        save_model(table_model.model, file, table_model.schema, target=table_model.target)
         mlflow.pyfunc.save_model(
             path,
             loader_module="condrisk.app.export._pyfunc",
             data_path=str(file),
             signature=signature(table_model),
-            input_example=pd.DataFrame([_example(table_model)]),
+            input_example=pd.DataFrame([table_model.schema.example]),
             pip_requirements=_requirements(),
             metadata={"condrisk": _metadata(table_model)},
         )
@@ -99,12 +99,6 @@ def import_mlflow() -> Any:
     return mlflow
 
 
-def _example(model: TableModel) -> dict[str, Any]:
-    """Return the typical row."""
-    row = dict(model.manifest["example"])
-    return {column.name: row[column.name] for column in inputs_of(model)}
-
-
 def signature(model: TableModel) -> Any:
     """Return the columns that go in and come out, as MLflow describes them."""
     from mlflow.models import ModelSignature
@@ -112,7 +106,7 @@ def signature(model: TableModel) -> Any:
     from mlflow.types import Schema as MlflowSchema
     from mlflow.types.schema import AnyType
 
-    inputs: list[Any] = [ColSpec(AnyType(), column.name) for column in inputs_of(model)]
+    inputs: list[Any] = [ColSpec(AnyType(), column.name) for column in model.schema.needed]
     outputs: list[Any] = [
         ColSpec(_answer(model, DataType), "prediction"),
         ColSpec(DataType.double, "risk"),
@@ -141,5 +135,5 @@ def _requirements() -> list[str]:
 def _metadata(model: TableModel) -> dict[str, Any]:
     names = ("condrisk", "task", "target", "loss", "cost", "rule", "predictor")
     return {name: model.manifest[name] for name in names} | {
-        "columns": [{"name": c.name, "kind": c.kind} for c in inputs_of(model)]
+        "columns": [{"name": c.name, "kind": c.kind} for c in model.schema.needed]
     }

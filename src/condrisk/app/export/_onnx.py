@@ -12,15 +12,15 @@ import polars as pl
 # Families of models register what adds them.
 from condrisk.app.export import _catboost, _lightgbm, _xgboost  # noqa: F401
 from condrisk.app.export._check import check_onnx
-from condrisk.app.export._columns import add_columns, inputs_of, is_text, prediction_of, type_of
+from condrisk.app.export._columns import add_columns, is_text, type_of
 from condrisk.app.export._errors import ExportError
 from condrisk.app.export._graph import IR_VERSION, ML_OPSET, OPSET, Graph, Rows
 from condrisk.app.export._models import without_pipeline
-from condrisk.app.export._open import opened
 from condrisk.app.export._predictor import GivenPredictor, Predictor
 from condrisk.app.export._risks import add_risk
 from condrisk.app.export._rules import add_rule
-from condrisk.app.models import TableModel
+from condrisk.app.models import TableModel, open_model
+from condrisk.deferral import Deferral
 
 
 def to_onnx(
@@ -79,7 +79,7 @@ def to_onnx(
     >>> [output.name for output in graph.graph.output]
     ['prediction', 'risk', 'defer']
     """
-    table_model = opened(model, schema=schema, trusted=trusted)
+    table_model = open_model(model, schema=schema, trusted=trusted)
     made = build(table_model)
     found = check_onnx(made, table_model, check)
     if found.wrong:
@@ -92,6 +92,10 @@ def to_onnx(
 
 def build(model: TableModel) -> Any:
     """Return the graph of a model, unchecked."""
+    if type(model.model) is not Deferral:
+        raise ExportError(
+            f"the model {type(model.model).__name__} has no form in ONNX here; a Deferral has."
+        )
     graph = Graph()
     types = graph.onnx.TensorProto
     X = add_columns(graph, model.schema)
@@ -118,7 +122,7 @@ def _model_of(graph: Graph, model: TableModel, outputs: dict[str, Any]) -> Any:
         "condrisk",
         [
             helper.make_tensor_value_info(column.name, type_of(graph, column), ["rows", 1])
-            for column in inputs_of(model)
+            for column in model.schema.needed
         ],
         [helper.make_tensor_value_info(name, kind, ["rows"]) for name, kind in outputs.items()],
         graph.constants,
@@ -140,7 +144,7 @@ def _shown(model: TableModel) -> dict[str, Any]:
     """Return what of the manifest goes with the graph."""
     names = ("condrisk", "task", "target", "loss", "cost", "rule", "predictor", "classes")
     return {name: model.manifest[name] for name in names} | {
-        "columns": [{"name": c.name, "kind": c.kind} for c in inputs_of(model)]
+        "columns": [{"name": c.name, "kind": c.kind} for c in model.schema.needed]
     }
 
 
@@ -148,7 +152,7 @@ def _shown(model: TableModel) -> dict[str, Any]:
 
 
 def _predictor(graph: Graph, model: TableModel, risk: Any, X: Rows) -> Predictor:
-    column = prediction_of(model)
+    column = model.schema.prediction
     if column is None:
         if not hasattr(risk, "predictor_"):
             raise ExportError(

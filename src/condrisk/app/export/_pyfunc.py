@@ -6,8 +6,8 @@ import os
 from typing import Any
 
 from condrisk.app.export._frames import decide_frame
-from condrisk.app.export._open import opened
-from condrisk.app.models import ModelFileError, TableModel
+from condrisk.app.models import TableModel, open_model
+from condrisk.persistence import ModelFileError
 
 # Set by whoever loads a folder: what is trusted in its model file. Nothing in the folder says so.
 TRUST = "CONDRISK_TRUST"
@@ -27,7 +27,7 @@ class MlflowModel:
 def _load_pyfunc(data_path: str) -> MlflowModel:
     """Load the model file; MLflow looks for a function of this name."""
     try:
-        return MlflowModel(opened(data_path, trusted=_trusted()))
+        return MlflowModel(open_model(data_path, trusted=_trusted()))
     except ModelFileError as error:
         if "trust" not in str(error):
             raise

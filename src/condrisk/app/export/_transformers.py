@@ -19,7 +19,7 @@ from sklearn.preprocessing import (
 )
 
 from condrisk.app.export._errors import ExportError
-from condrisk.app.export._graph import Graph, Rows, numeric
+from condrisk.app.export._graph import Graph, Rows, category_text, numeric
 from condrisk.app.export._registry import TRANSFORMERS
 
 
@@ -70,11 +70,11 @@ def _fill_code(value: Any, texts: tuple[str, ...] | None) -> float:
     """Return what a gap is filled with: a number, or the code of a text."""
     if texts is None:
         return float(value)
-    if str(value) not in texts:
+    if category_text(value) not in texts:
         raise ExportError(
             f"an imputer fills in {value!r}, which is not among the categories of its column."
         )
-    return float(texts.index(str(value)))
+    return float(texts.index(category_text(value)))
 
 
 @TRANSFORMERS.register(StandardScaler)
@@ -152,7 +152,7 @@ def _equals(graph: Graph, column: str, known: Any, texts: tuple[str, ...] | None
         codes = np.array([np.nan if gap else float(v) for v, gap in zip(known, gaps, strict=True)])
     else:  # of a category that is not in the column's list nothing is ever equal
         place = {text: k for k, text in enumerate(texts)}
-        found = [place.get(str(value), -1) for value in known]
+        found = [place.get(category_text(value), -1) for value in known]
         codes = np.where(gaps, np.nan, np.array(found, dtype=np.float64))
     same = graph.add("Equal", column, graph.constant(codes.reshape(1, -1)))
     if not gaps.any():

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from condrisk.app.export._graph import Graph, Rows
+from condrisk.app.export._graph import Graph, Rows, category_text
 
 # As ONNX numbers them: at most a threshold, and member of a set.
 AT_MOST, MEMBER = 0, 6
@@ -178,7 +178,7 @@ def _codes(values: Any, texts: tuple[str, ...] | None) -> list[int]:
     """Return the codes of the categories that boosting has seen."""
     if texts is None:
         return [int(v) for v in values if v == v]
-    return [texts.index(str(v)) for v in values if v is not None and v == v]
+    return [texts.index(category_text(v)) for v in values if v is not None and v == v]
 
 
 def _boosted_tree(predictor: Any, categories: list[list[int]]) -> Tree:

@@ -18,12 +18,19 @@ from condrisk.app.models import TableModel
 from condrisk.app.scoring._journal import Journal, difference
 from condrisk.app.scoring._scores import ADDED
 from condrisk.app.scoring._summary import ScoreSummary
-from condrisk.app.tables import Batch, TableError, TableSource, TableWriter, to_polars
+from condrisk.app.tables import (
+    Batch,
+    TableError,
+    TableSource,
+    TableWriter,
+    check_rows,
+    to_polars,
+)
 
 
 def check_names(names: Sequence[str], model: TableModel, prefix: str) -> None:
     """Refuse a table without the columns of the model, or with names that the new ones get."""
-    model.schema.check(pl.DataFrame(schema=dict.fromkeys(names, pl.Null)))
+    check_rows(model.schema, pl.DataFrame(schema=dict.fromkeys(names, pl.Null)))
     twice = [
         prefix + name
         for name in ADDED
@@ -123,7 +130,9 @@ def _unused_name(name: str, taken: Sequence[str]) -> str:
 def _with_types(rows: pa.Table, model: TableModel) -> pa.Table:
     """Return text from CSV with the columns of the model as the numbers or dates that they are."""
     typed = [column.name for column in model.schema.columns if column.kind != "category"]
-    checked = model.schema.check(to_polars(rows.select(list(model.schema.names)), "the table"))
+    checked = check_rows(
+        model.schema, to_polars(rows.select(list(model.schema.names)), "the table")
+    )
     values: pl.DataFrame = checked.good.select(typed)
     for name, column in zip(typed, values.to_arrow().columns, strict=True):
         rows = rows.set_column(rows.column_names.index(name), name, column)

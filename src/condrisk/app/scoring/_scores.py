@@ -12,7 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from condrisk.app.models import TableModel
-from condrisk.app.tables import Checked, Column, to_polars
+from condrisk.app.tables import Checked, check_rows, to_polars
+from condrisk.persistence import Column
 
 ADDED = ("prediction", "risk", "defer")
 _UNSEEN = b"unseen"
@@ -54,7 +55,7 @@ def score_table(
     """
     frame = to_polars(table.select(list(model.schema.names)), "the table")
     if text:
-        frame = pl.DataFrame([_read_text(frame[c.name], c) for c in model.schema.columns])
+        frame = pl.DataFrame([_read_text(frame[c.name], c) for c in model.schema.needed])
     return _scored(model, frame, cost=cost, bad=dict(bad or {}))
 
 
@@ -69,7 +70,7 @@ def _read_text(cells: pl.Series, column: Column) -> pl.Series:
 def _scored(
     model: TableModel, frame: pl.DataFrame, *, cost: float | None, bad: dict[int, str]
 ) -> pa.Table:
-    checked = model.schema.check(frame)
+    checked = check_rows(model.schema, frame)
     good, rows = _without(checked, bad)
     reasons = checked.bad | bad
     prediction: Any = []

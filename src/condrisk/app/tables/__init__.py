@@ -4,25 +4,26 @@ from condrisk.app._errors import SchemaError, TableError
 from condrisk.app._paths import table_format
 from condrisk.app.tables._batches import Batch, TableSource, iter_batches, to_polars
 from condrisk.app.tables._cells import clean_text
-from condrisk.app.tables._columns import MAX_NUMBER, left_out
+from condrisk.app.tables._columns import MAX_NUMBER, left_out, table_column, table_schema
 from condrisk.app.tables._read import read_table
-from condrisk.app.tables._schema import Checked, Column, Schema
+from condrisk.app.tables._schema import Checked, check_rows
 from condrisk.app.tables._writer import TableWriter
 
 __all__ = [
     "MAX_NUMBER",
     "Batch",
     "Checked",
-    "Column",
-    "Schema",
     "SchemaError",
     "TableError",
     "TableSource",
     "TableWriter",
+    "check_rows",
     "clean_text",
     "iter_batches",
     "left_out",
     "read_table",
+    "table_column",
     "table_format",
+    "table_schema",
     "to_polars",
 ]

@@ -13,7 +13,7 @@ from condrisk.app._errors import SchemaError
 from condrisk.app.tables._columns import MAX_NUMBER
 
 if TYPE_CHECKING:
-    from condrisk.app.tables._schema import Column
+    from condrisk.persistence import Column
 
 # What people write where there is nothing; compared in lower case.
 MISSING_WORDS = ("", "na", "n/a", "nan", "null", "none", "-")
