@@ -7,10 +7,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from condrisk import Deferral, PlugInRisk
 from condrisk.app.export import ExportError, save_mlflow
-from condrisk.app.models import fit_table, save_model
+from condrisk.app.models import fit_table
 from condrisk.app.scoring import score_file
 from condrisk.app.tables import read_table
+from condrisk.persistence import ModelFileError, save_model
 
 pytest.importorskip("mlflow", reason="the extra mlflow is not installed")
 pd = pytest.importorskip("pandas")
@@ -216,9 +218,42 @@ def test_a_column_that_is_not_there_is_named(folder):
 
 
 def test_a_model_file_is_as_good_as_the_model(model, tmp_path):
-    save_model(model, tmp_path / "model.skops")
+    save_model(model.model, tmp_path / "model.skops", model.schema)
     loaded = load(save_mlflow(tmp_path / "model.skops", tmp_path / "folder"))
     assert len(loaded.predict(loaded.input_example)) == 1
+
+
+def test_trust_comes_from_whoever_loads_and_from_nothing_in_the_folder(tmp_path, monkeypatch):
+    """Neither the file that was saved with trust, nor a model config, nor metadata will do."""
+    import mlflow.pyfunc
+    import yaml
+
+    lightgbm = pytest.importorskip("lightgbm")
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(200, 2)), columns=["a", "b"])
+    y = (X["a"] > 0).to_numpy(dtype=int)
+    risk = PlugInRisk(lightgbm.LGBMClassifier(n_estimators=5, verbose=-1, n_jobs=1), cv=2)
+    fitted = Deferral(risk, cost=0.2).fit(X, y)
+    save_model(fitted, tmp_path / "model.skops", X)
+    with pytest.raises(ModelFileError, match="lightgbm"):
+        save_mlflow(tmp_path / "model.skops", tmp_path / "refused")
+    assert not (tmp_path / "refused").exists()
+    folder = tmp_path / "folder"
+    save_mlflow(tmp_path / "model.skops", folder, trusted=["lightgbm"])
+    meta = yaml.safe_load((folder / "MLmodel").read_text())
+    meta["metadata"]["condrisk"]["trusted"] = ["lightgbm"]
+    (folder / "MLmodel").write_text(yaml.safe_dump(meta))
+    monkeypatch.delenv("CONDRISK_TRUST", raising=False)
+    with pytest.raises(TypeError, match="model_config"):  # there is none that could say it
+        mlflow.pyfunc.load_model(str(folder), model_config={"trusted": ["lightgbm"]})
+    with pytest.raises(ModelFileError, match="environment variable CONDRISK_TRUST"):
+        load(folder)
+    monkeypatch.setenv("CONDRISK_TRUST", "xgboost")
+    with pytest.raises(ModelFileError, match="environment variable CONDRISK_TRUST"):
+        load(folder)
+    monkeypatch.setenv("CONDRISK_TRUST", "xgboost, lightgbm")
+    found = load(folder).predict(X)
+    assert found["risk"].tolist() == fitted.decide(X).risk.tolist()
 
 
 def test_a_folder_that_is_there_is_left_alone(model, tmp_path):

@@ -63,7 +63,7 @@ def new_rows(fitted_on):
 
 
 @pytest.fixture
-def say(table_model, run_graph):
+def say(run_graph):
     """Return a function that gives what the graph of an estimator says of rows."""
 
     def said(model, X, new):
@@ -75,7 +75,7 @@ def say(table_model, run_graph):
             losses = HistGradientBoostingRegressor(max_iter=1)  # which takes gaps
             risk, y = RegressionRisk(frozen, regressor=losses), model.predict(X) + 1
         fitted = Deferral(risk, cost=0.5).fit(X, y)
-        graph = to_onnx(table_model(fitted, as_frame(X)), check=as_frame(X))
+        graph = to_onnx(fitted, schema=X, check=as_frame(X))
         return run_graph(graph, as_frame(new))
 
     return said

@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from condrisk.app.export._errors import ExportError
-from condrisk.app.export._graph import Graph, Rows
+from condrisk.app.export._graph import ROUGH_TOLERANCE, Graph, Rows
 from condrisk.app.export._predictor import add_text_codes
 from condrisk.persistence import Column, Schema
 
@@ -45,11 +45,14 @@ def _add_column(graph: Graph, column: Column, container: str) -> str:
             f"numbers, booleans and categories have."
         )
     if not is_text(column):
-        narrow = container != CODES and column.dtype.lower() == "float32"
-        return graph.rounded(column.name) if narrow else column.name
+        if container == CODES or column.dtype.lower() != "float32":
+            return column.name
+        graph.tolerance = ROUGH_TOLERANCE  # many models compute in the type of their rows
+        return graph.rounded(column.name)
     if not column.categories:
         raise ExportError(f"column {column.name!r} has no categories.")
-    return add_text_codes(graph, column.name, column.categories, default=float("nan"))
+    codes = {text: code for code, text in enumerate(column.categories)}
+    return add_text_codes(graph, column.name, codes, default=float("nan"))
 
 
 def feed(values: pl.Series, column: Column) -> NDArray[Any]:

@@ -21,6 +21,7 @@ from condrisk.app.export._risks import add_risk
 from condrisk.app.export._rules import add_rule
 from condrisk.app.models import TableModel, open_model
 from condrisk.deferral import Deferral
+from condrisk.losses import encode
 
 
 def to_onnx(
@@ -160,10 +161,13 @@ def _predictor(graph: Graph, model: TableModel, risk: Any, X: Rows) -> Predictor
                 f"there is no prediction to export."
             )
         return Predictor(graph, risk.predictor_, X)
-    classes = None
-    if model.task == "classification":
-        classes = getattr(risk, "_labels", risk.classes_)
-    return GivenPredictor(graph, column.name, is_text=is_text(column), classes=classes)
+    if model.task == "regression":
+        return GivenPredictor(graph, column.name)
+    classes, texts = getattr(risk, "_labels", risk.classes_), None
+    if is_text(column):
+        labels = model.targets(pl.Series(column.categories))
+        texts = dict(zip(column.categories, encode(labels, classes).tolist(), strict=True))
+    return GivenPredictor(graph, column.name, classes=classes, texts=texts)
 
 
 def _add_prediction(graph: Graph, predictor: Predictor) -> tuple[str, Any]:

@@ -91,23 +91,25 @@ class GivenPredictor(Predictor):
         What they are added to.
     column : str
         The input that holds them: text or numbers.
-    is_text : bool
-        Whether it holds text.
     classes : ndarray or None
         The labels, for classes.
+    texts : dict of str to int or None
+        Where it holds text: the position of the label that each text stands for.
     """
 
     is_given = True
 
-    def __init__(self, graph: Graph, column: str, *, is_text: bool, classes: Any) -> None:
-        self._graph, self._column, self._is_text = graph, column, is_text
+    def __init__(
+        self, graph: Graph, column: str, *, classes: Any = None, texts: dict[str, int] | None = None
+    ) -> None:
+        self._graph, self._column, self._texts = graph, column, texts
         self.classes = classes
         self._known = {"predict": column}
 
     def _add_codes(self) -> str:
         graph = self._graph
-        if self._is_text:
-            codes = add_text_codes(graph, self._column, self.classes, default=-1.0)
+        if self._texts is not None:
+            codes = add_text_codes(graph, self._column, self._texts, default=-1.0)
             whole = graph.add("Cast", codes, to=graph.onnx.TensorProto.INT64)
             return graph.add("Reshape", whole, graph.constant([-1], np.int64))
         labels = graph.constant(np.asarray(self.classes, dtype=np.float64).reshape(1, -1))
@@ -115,15 +117,15 @@ class GivenPredictor(Predictor):
         return graph.add("ArgMax", same, axis=1, keepdims=0)
 
 
-def add_text_codes(graph: Graph, column: str, texts: Any, *, default: float) -> str:
-    """Return the position of each text of a column, and the default for any other text."""
+def add_text_codes(graph: Graph, column: str, codes: dict[str, int], *, default: float) -> str:
+    """Return the code of each text of a column, and the default for any other text."""
     from_array = graph.onnx.numpy_helper.from_array
     return graph.add(
         "LabelEncoder",
         column,
         domain="ai.onnx.ml",
-        keys_tensor=graph.text_tensor("keys", texts),
-        values_tensor=from_array(np.arange(len(texts), dtype=np.float64), "values"),
+        keys_tensor=graph.text_tensor("keys", codes),
+        values_tensor=from_array(np.array([*codes.values()], dtype=np.float64), "values"),
         default_tensor=from_array(np.array([default]), "default"),
     )
 

@@ -60,7 +60,15 @@ def _regression(graph: Graph, risk: Any, X: Rows, predictor: Predictor) -> str:
 @RISKS.register(ExpertRisk)
 def _expert(graph: Graph, risk: Any, X: Rows, predictor: Predictor) -> str:
     inner, X = without_pipeline(graph, risk.risk_, X)
-    return add_risk(graph, inner, X, predictor)
+    return denoised(graph, add_risk(graph, inner, X, predictor), risk.noise)
+
+
+def denoised(graph: Graph, risk: str, noise: float) -> str:
+    """Return the chance of being wrong, from that against labels of two classes that flip."""
+    if not noise:
+        return risk
+    less = graph.add("Sub", risk, graph.constant(noise))
+    return graph.clip(graph.add("Div", less, graph.constant(1 - 2 * noise)), 0.0, 1.0)
 
 
 # -- class probabilities --------------------------------------------------------------------------

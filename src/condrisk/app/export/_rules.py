@@ -13,7 +13,7 @@ from condrisk.app.export._graph import Graph, Rows
 from condrisk.app.export._models import without_pipeline
 from condrisk.app.export._predictor import GivenPredictor
 from condrisk.app.export._registry import RULES, Registry
-from condrisk.app.export._risks import add_risk
+from condrisk.app.export._risks import add_risk, denoised
 from condrisk.deferral import (
     BudgetRule,
     CostRule,
@@ -70,10 +70,7 @@ def _expert(graph: Graph, rule: Any, risk: str, X: Rows, cost: float | None) -> 
             "ONNX; without capacities it has."
         )
     fees = np.broadcast_to(np.asarray(rule.fee, dtype=np.float64), len(experts)) + (cost or 0.0)
-    if rule.noise:
-        less = graph.add("Sub", risk, graph.constant(rule.noise))
-        less = graph.add("Div", less, graph.constant(1 - 2 * rule.noise))
-        risk = graph.clip(less, 0.0, 1.0)
+    risk = denoised(graph, risk, rule.noise)
     gains = [
         graph.add("Sub", risk, _price(graph, expert, X, fee))
         for expert, fee in zip(experts, fees, strict=True)
@@ -86,7 +83,7 @@ def _price(graph: Graph, expert: Any, X: Rows, fee: float) -> str:
     if isinstance(expert, Real):
         return graph.constant(float(expert) + fee)
     estimator, X = without_pipeline(graph, expert, X)
-    nobody = GivenPredictor(graph, "", is_text=False, classes=None)
+    nobody = GivenPredictor(graph, "")
     return graph.add("Add", add_risk(graph, estimator, X, nobody), graph.constant(fee))
 
 
