@@ -112,7 +112,7 @@ def walks() -> dict[str, dict[str, int]]:
     from typer.testing import CliRunner
 
     from condrisk.app.cli import app
-    from condrisk.app.models import load_model
+    from condrisk.app.models import open_model
     from condrisk.app.serve import create_app
     from condrisk.datasets import load_uci
     from condrisk.paper.rwr import run_rwr
@@ -142,7 +142,7 @@ def walks() -> dict[str, dict[str, int]]:
             ),
             "condrisk fit": walk(lambda: CliRunner().invoke(app, [*command, "-o", str(file)])),
         }
-        service = create_app(load_model(file))
+        service = create_app(open_model(file))
         request(service)  # what is loaded with the first request is not part of the second
         found["one HTTP request, with start and stop of the service"] = walk(
             lambda: request(service)

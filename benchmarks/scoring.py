@@ -43,10 +43,11 @@ from threadpoolctl import threadpool_limits
 from condrisk import Deferral, RegressionRisk
 from condrisk._cluster import connect
 from condrisk._files import write_whole
-from condrisk.app.models import TableModel, fit_table, load_model, save_model
+from condrisk.app.models import open_model
 from condrisk.app.scoring import score_file
-from condrisk.app.tables import TableWriter, iter_batches
+from condrisk.app.tables import TableWriter, iter_batches, table_schema
 from condrisk.paper._records import describe_machine, installed_versions
+from condrisk.persistence import save_model
 
 RECORD = Path(__file__).resolve().parents[1] / "results" / "scoring.json"
 ROWS = 10_000_000
@@ -73,13 +74,11 @@ def make_model(path: Path) -> None:
     x = rows.to_numpy()
     noise = np.random.default_rng(2).normal(size=len(x))
     y = x[:, 0] * x[:, 1] + np.sin(3 * x[:, 2]) + np.exp(x[:, 3] / 2) * noise
-    frame = rows.with_columns(y=y)
-    small = fit_table(frame[:500], target="y", cost=2.0, predictor="linear")
     trees = HistGradientBoostingRegressor(max_iter=ITERATIONS, early_stopping=False, random_state=0)
     risk = RegressionRisk(trees, regressor=trees, cv=2, random_state=0)
     with threadpool_limits(1):
         model = Deferral(risk, cost=2.0).fit(x, y)
-    save_model(TableModel(model, small.manifest), path)
+    save_model(model, path, table_schema(rows), target="y", reference=(x[:500], y[:500]))
 
 
 def make_files(folder: Path, n_rows: int, *, stem: str, csv: bool) -> None:
@@ -97,7 +96,7 @@ def make_files(folder: Path, n_rows: int, *, stem: str, csv: bool) -> None:
 
 def bare(folder: Path, stem: str) -> dict[str, Any]:
     """Time the two loops over batches in memory."""
-    model = load_model(folder / "model.skops")
+    model = open_model(folder / "model.skops")
     predictor, regressor = model.model.risk_.predictor_, model.model.risk_.regressor_
     batches = [frame.to_numpy(order="c") for frame in iter_batches(folder / f"{stem}.parquet")]
     n_rows = sum(len(batch) for batch in batches)
@@ -222,7 +221,7 @@ def _watch(pid: int, peak: list[int]) -> None:
 
 def same_as_bare(folder: Path, output: str) -> bool:
     """Tell whether the first and the last batch of an output are what the bare loops give."""
-    model = load_model(folder / "model.skops")
+    model = open_model(folder / "model.skops")
     file = parquet.ParquetFile(folder / output)
     for group in (0, file.num_row_groups - 1):
         rows = pl.from_arrow(file.read_row_group(group))

@@ -16,7 +16,7 @@ LOADED_LATE = {
     ("condrisk.app.cli", "condrisk.paper._cli"),
 }
 # Modules whose strings name the classes that a model file may hold, and load nothing.
-NAMES_ONLY = ("condrisk.app.models._allowed", "condrisk.app.models._validate")
+NAMES_ONLY = ("condrisk.persistence._allowed", "condrisk.persistence._validate")
 
 
 def modules():

@@ -275,6 +275,11 @@ def old_protocol(schema: Node) -> None:
     schema["protocol"] = 0
 
 
+def columns(*given: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a manifest."""
+    return {"columns": list(given), "container": "codes", "prediction": None, "n_rows": 3}
+
+
 DEEP = b"[" * 200_000 + b"]" * 200_000
 CALL = node("operator", "methodcaller", "OperatorFuncNode", attrs=plain(["touch"]))
 SVM = node("sklearn.svm._classes", "SVR", "ObjectNode")
@@ -391,35 +396,35 @@ CASES: tuple[ModelCase, ...] = (
     ),
     ModelCase(
         "manifest with a gap",
-        "A manifest without figures.",
-        with_manifest(evaluation=None),
+        "A manifest whose figures are text.",
+        with_manifest(evaluation="good"),
         "its manifest has no evaluation",
     ),
     ModelCase(
         "format of the future",
         "A file that a later version has written.",
         with_manifest(format=99),
-        "is a model file of format 99, and this version of condrisk reads format 1",
+        "is a model file of format 99, and this version of condrisk reads format 2",
         outcome="Refused, with both numbers.",
     ),
     ModelCase(
         "another scikit-learn",
         "A model fitted with scikit-learn 0.24.",
         with_manifest(versions={"scikit-learn": "0.24.2"}),
-        "was fitted with scikit-learn 0.24.2, and .* is installed",
+        "was written with scikit-learn 0.24.2, and .* is installed",
         outcome="Refused, with both versions.",
     ),
     ModelCase(
         "wrong schema",
         "A manifest with one column less than the model.",
-        with_manifest(schema=[{"name": "x", "kind": "number", "categories": []}]),
+        with_manifest(schema=columns({"name": "x", "kind": "number", "categories": []})),
         "holds another model than its manifest says",
         outcome=LATER,
     ),
     ModelCase(
         "schema that is none",
         "A manifest whose columns are of unknown kinds.",
-        with_manifest(schema=[{"name": "x", "kind": "spell", "categories": []}]),
+        with_manifest(schema=columns({"name": "x", "kind": "spell", "categories": []})),
         "does not describe columns",
     ),
     ModelCase(
@@ -445,7 +450,7 @@ CASES: tuple[ModelCase, ...] = (
         "call of a method",
         "A file that would call a method of what it makes.",
         put(CALL),
-        "methodcaller', which is not on the list",
+        "methodcaller', which no model file may hold",
     ),
     ModelCase(
         "native code that trusts its input",

@@ -1,23 +1,20 @@
 """Model files that must not be loaded, and what keeps them from it."""
 
 import os
-from functools import partial
 
 import numpy as np
 import polars as pl
 import pytest
 from hostile_models import CASES, pack, unpack
 from sklearn.ensemble import RandomForestRegressor
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
 
-from condrisk.app import _paths
-from condrisk.app.models import (
-    ModelFileError,
-    _archive,
-    _predictors,
-    fit_table,
-    load_model,
-    save_model,
-)
+from condrisk import Deferral, RegressionRisk, _files
+from condrisk.app.models import encode_rows, fit_table
+from condrisk.app.tables import table_schema
+from condrisk.persistence import ModelFileError, _archive, load_model, save_model
+from saved_models import save_table_model
 
 
 def table(n=120):
@@ -28,20 +25,22 @@ def table(n=120):
     return pl.DataFrame({"x": x, "z": rng.normal(size=n), "colour": colour, "y": y})
 
 
+def small_forest():
+    return make_pipeline(SimpleImputer(), RandomForestRegressor(5, random_state=0))
+
+
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory):
     """Model files by the predictor in them."""
-    files = {}
-    with pytest.MonkeyPatch.context() as patch:
-        few = partial(RandomForestRegressor, n_estimators=5)  # a hundred would only take time
-        patch.setattr(_predictors, "RandomForestRegressor", few)
-        for predictor in ("linear", "forest", "boosting"):
-            path = tmp_path_factory.mktemp("sound") / "model.skops"
-            model = fit_table(table(), target="y", cost=0.5, predictor=predictor, refit=False)
-            save_model(model, path)
-            load_model(path)
-            files[predictor] = path.read_bytes()
-    return files
+    folder, frame = tmp_path_factory.mktemp("sound"), table()
+    for predictor in ("linear", "boosting"):
+        model = fit_table(frame, target="y", cost=0.5, predictor=predictor)
+        save_table_model(model, folder / predictor)
+    schema = table_schema(frame, exclude=["y"])
+    forest = RegressionRisk(small_forest(), regressor=small_forest(), random_state=0)
+    model = Deferral(forest, cost=0.5).fit(encode_rows(frame, schema), frame["y"].to_numpy())
+    save_model(model, folder / "forest", schema)
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -68,7 +67,7 @@ def test_taking_apart_and_packing_changes_nothing(sound, tmp_path):
     for name, data in sound.items():
         path = tmp_path / f"{name}.skops"
         path.write_bytes(pack(unpack(data)))
-        assert load_model(path).task == "regression"
+        assert load_model(path).cost == 0.5
 
 
 def test_a_file_with_too_many_members_is_refused(sound, tmp_path, monkeypatch):
@@ -82,7 +81,7 @@ def test_a_file_with_too_many_members_is_refused(sound, tmp_path, monkeypatch):
 def test_a_file_that_is_too_large_is_not_read(sound, tmp_path, monkeypatch):
     path = tmp_path / "model.skops"
     path.write_bytes(sound["linear"])
-    monkeypatch.setattr(_paths, "MOST_MODEL_BYTES", 100)
+    monkeypatch.setattr(_files, "MOST_MODEL_BYTES", 100)
     with pytest.raises(ModelFileError, match="no model has"):
         load_model(path)
 

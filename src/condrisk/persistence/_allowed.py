@@ -173,6 +173,7 @@ ALLOWED: dict[str, frozenset[str]] = {
             "builtins.str",
             "numpy.float64",
             "numpy.int64",
+            "numpy.str_",
             "sklearn.ensemble._forest.ExtraTreesRegressor",
             "sklearn.ensemble._forest.RandomForestRegressor",
         }

@@ -5,16 +5,13 @@ from zipfile import ZipFile
 
 import polars as pl
 import pytest
-import typer
 from test_fit_command import table
 from typer.testing import CliRunner
 
-from condrisk.app.cli._inspect import inspect
-from condrisk.app.models import fit_table, read_manifest, save_model
-
-app = typer.Typer()
-app.command("inspect")(inspect)
-app.command("other")(lambda: None)
+from condrisk.app.cli import app
+from condrisk.app.models import fit_table
+from condrisk.persistence import read_manifest
+from saved_models import save_table_model
 
 
 def run(*arguments):
@@ -26,7 +23,7 @@ def path(tmp_path_factory):
     path = tmp_path_factory.mktemp("inspect") / "model.skops"
     day = (20_000 + 10 * pl.col("x")).cast(pl.Int32).cast(pl.Date)
     frame = table().drop("name").with_columns(day=day, mine=2 * pl.col("x"))
-    save_model(fit_table(frame, target="y", cost=0.25, predictions="mine"), path)
+    save_table_model(fit_table(frame, target="y", cost=0.25, predictions="mine"), path)
     return path
 
 
@@ -36,9 +33,9 @@ def test_people_see_columns_rule_and_figures(path):
     for part in (
         "model.skops: regression of y",
         "the column 'mine'",
-        "price of asking: 0.25",
+        "cost:            0.25",
         "squared_error",
-        "200 rows",
+        "rows seen:       200",
         "scikit-learn",
         "mine (prediction)",
         "a, b",

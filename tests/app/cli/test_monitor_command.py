@@ -7,20 +7,17 @@ from datetime import date, timedelta
 import numpy as np
 import polars as pl
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from condrisk.app.cli._monitor import monitor
-from condrisk.app.models import fit_table, load_model, save_model
-from condrisk.app.monitor import monitor_table
+from condrisk.app.cli import app
+from condrisk.app.models import fit_table, open_model
+from condrisk.app.monitor import monitor
 from condrisk.app.tables import read_table
-
-app = typer.Typer()
-app.command()(monitor)
+from saved_models import save_table_model
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, [str(part) for part in arguments], env={"COLUMNS": "200"})
+    return CliRunner().invoke(app, ["monitor", *map(str, arguments)], env={"COLUMNS": "200"})
 
 
 def make(n, seed, noise=1.0):
@@ -37,7 +34,7 @@ def place(tmp_path_factory):
     train = make(800, 0)
     train.write_csv(folder / "train.csv")
     model = fit_table(train.drop("day"), target="y", predictor="linear", cost=1.0)
-    save_model(model, folder / "model.skops")
+    save_table_model(model, folder / "model.skops")
     make(1000, 1).write_csv(folder / "quiet.csv")
     make(1000, 1).drop("y").write_parquet(folder / "unlabelled.parquet")
     loud = pl.concat([make(500, 2), make(500, 3, noise=2.0)])
@@ -53,8 +50,8 @@ def test_table_json_and_picture_agree_with_python(place, tmp_path):
         *("-o", tmp_path / "out"),
     )
     assert result.exit_code == 0, result.output
-    model = load_model(place / "model.skops")
-    found = monitor_table(model, read_table(place / "loud.csv"), every="1w", time="day")
+    model = open_model(place / "model.skops")
+    found = monitor(model, read_table(place / "loud.csv"), every="1w", time="day")
     kept = json.loads((tmp_path / "out" / "monitoring.json").read_text())
     assert [c["name"] for c in kept["chunks"]] == [c.name for c in found.chunks]
     for now, then in zip(kept["chunks"], found.chunks, strict=True):

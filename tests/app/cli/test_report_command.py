@@ -7,19 +7,17 @@ import sys
 import numpy as np
 import polars as pl
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from condrisk.app.cli._report import report
-from condrisk.app.models import fit_table, save_model
+from condrisk.app.cli import app
+from condrisk.app.models import fit_table
+from condrisk.app.tables import check_rows
 from condrisk.metrics import deferral_loss, deferral_rate
-
-app = typer.Typer()
-app.command()(report)
+from saved_models import save_table_model
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "200"})
+    return CliRunner().invoke(app, ["report", *map(str, arguments)], env={"COLUMNS": "200"})
 
 
 def rows(n, seed):
@@ -33,7 +31,7 @@ def rows(n, seed):
 def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     model = fit_table(rows(300, 0), target="y", cost=0.5, predictor="linear")
-    save_model(model, folder / "model.skops")
+    save_table_model(model, folder / "model.skops")
     rows(400, 1).write_csv(folder / "holdout.csv")
     rows(400, 1).write_parquet(folder / "holdout.parquet")
     rows(50, 1).drop("y").write_csv(folder / "bare.csv")
@@ -62,7 +60,7 @@ def test_json_has_the_numbers_of_the_metrics_and_nothing_else_is_on_stdout(place
                "--price", 0.8)  # fmt: skip
     found = json.loads(done.stdout)
     held = rows(400, 1)
-    good = model.schema.check(held).good
+    good = check_rows(model.schema, held).good
     risk, loss = model.decide(good).risk, model.loss_values(good, held["y"])
     assert found["price"] == 0.8
     assert found["rows"] == 400

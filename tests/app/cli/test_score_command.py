@@ -7,14 +7,12 @@ import sys
 import numpy as np
 import polars as pl
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from condrisk.app.cli._score import score
-from condrisk.app.models import fit_table, save_model
+from condrisk.app.cli import app
+from condrisk.app.models import fit_table
+from saved_models import save_table_model
 
-app = typer.Typer()
-app.command()(score)
 runner = CliRunner()
 
 
@@ -24,7 +22,7 @@ def model_file(tmp_path_factory):
     rows = pl.DataFrame({"x": rng.normal(size=300), "[u]": rng.choice(["a", "b"], 300)})
     rows = rows.with_columns(y=pl.col("x") + pl.Series(rng.normal(size=300)))
     path = tmp_path_factory.mktemp("model") / "model.skops"
-    save_model(fit_table(rows, target="y", cost=1.0, predictor="linear"), path)
+    save_table_model(fit_table(rows, target="y", cost=1.0, predictor="linear"), path)
     return path
 
 
@@ -37,7 +35,7 @@ def in_empty_folder(tmp_path, monkeypatch):
 
 
 def call(*arguments):
-    return runner.invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
+    return runner.invoke(app, ["score", *map(str, arguments)], env={"COLUMNS": "200"})
 
 
 def test_what_a_person_sees(model_file):

@@ -6,43 +6,15 @@ from functools import partial
 import numpy as np
 import polars as pl
 import pytest
-from scipy import stats
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.model_selection import train_test_split
 
 from condrisk import Deferral, RegressionRisk
-from condrisk.app.models import PREDICTORS, _predictors, fit_table
-from condrisk.app.models._encode import encode_rows
-from condrisk.app.models._evaluate import mean_interval, profile
+from condrisk.app.models import PREDICTORS, _predictors, encode_rows, fit_table, open_model
 from condrisk.app.models._predictors import boosted_losses
-from condrisk.app.tables import Schema, TableError
-from condrisk.inference import betting_interval
+from condrisk.app.tables import TableError, check_rows, table_schema
 from condrisk.metrics import deferral_loss, deferral_rate
-
-
-def table(n=300, seed=0):
-    """Return rows of every kind of column; red ones are noisy."""
-    rng = np.random.default_rng(seed)
-    x = rng.uniform(-1, 1, n)
-    colour = rng.choice(["red", "green", "blue"], n)
-    y = 2 * x + np.where(colour == "red", 1.0, 0.1) * rng.normal(size=n)
-    frame = pl.DataFrame(
-        {
-            "x": np.where(rng.uniform(size=n) < 0.1, np.nan, x),
-            "colour": colour,
-            "open": rng.uniform(size=n) < 0.5,
-            "day": pl.Series(np.datetime64("2026-01-01") + rng.integers(0, 300, n)).cast(pl.Date),
-            "y": y,
-        }
-    )
-    return frame.with_columns(pl.col("x").fill_nan(None))
-
-
-def classes(n=300, seed=0):
-    frame = table(n, seed)
-    return frame.with_columns(
-        y=pl.when(pl.col("y") > 0).then(pl.lit("up")).otherwise(pl.lit("down"))
-    )
+from saved_models import classes, save_table_model, table
 
 
 def small(forest):
@@ -58,9 +30,9 @@ def test_every_predictor_learns_where_the_noise_is(make, predictor, monkeypatch)
     if predictor == "auto" and make is classes:
         pytest.skip("it takes long, and the files of models have it")
     n = 150 if predictor == "auto" else 300
-    model = fit_table(make(n), target="y", cost=0.3, predictor=predictor, refit=False)
+    model = fit_table(make(n), target="y", cost=0.3, predictor=predictor)
     fresh = make(600, seed=1)
-    decision = model.decide(model.schema.check(fresh).good)
+    decision = model.decide(check_rows(model.schema, fresh).good)
     red = (fresh["colour"] == "red").to_numpy()
     assert decision.risk[red].mean() > 1.5 * decision.risk[~red].mean()
     assert decision.prediction.dtype.kind == ("f" if make is table else "U")
@@ -70,7 +42,7 @@ def test_every_predictor_learns_where_the_noise_is(make, predictor, monkeypatch)
 def test_figures_are_those_of_rows_that_were_not_fitted_on():
     """The same by hand: split, fit on the rest, measure on what was held out."""
     frame = table()
-    model = fit_table(frame, target="y", cost=0.3, refit=False, holdout=0.25, random_state=3)
+    model = fit_table(frame, target="y", cost=0.3, holdout=0.25, random_state=3)
     train, held = train_test_split(np.arange(300), test_size=75, random_state=3)
     train, held = np.sort(train), np.sort(held)
     X, y = model.encode(frame), frame["y"].to_numpy()
@@ -85,68 +57,27 @@ def test_figures_are_those_of_rows_that_were_not_fitted_on():
     assert figures["never"]["value"] == pytest.approx(loss.mean())
     assert figures["accepted_loss"]["value"] == pytest.approx(loss[risk <= 0.3].mean())
     assert figures["always"] == {"value": 0.3, "low": 0.3, "high": 0.3}
-    assert not figures["refitted"]
-    assert model.manifest["rows"] == 225
+    assert model.schema.n_rows == 300
 
 
-def test_refitting_takes_all_rows_and_leaves_the_figures():
+def test_without_a_holdout_all_rows_are_fitted_on_and_nothing_is_said():
     frame = table()
-    one = fit_table(frame, target="y", cost=0.3, predictor="linear", refit=False)
-    all_rows = fit_table(frame, target="y", cost=0.3, predictor="linear")
-    same = dict(one.manifest["evaluation"], refitted=True)
-    assert all_rows.manifest["evaluation"] == same
-    assert all_rows.manifest["profile"] == one.manifest["profile"]
-    assert (one.manifest["rows"], all_rows.manifest["rows"]) == (240, 300)
-    X = all_rows.encode(frame)
-    assert not np.array_equal(one.model.predict_risk(X), all_rows.model.predict_risk(X))
+    model = fit_table(frame, target="y", cost=0.3, predictor="linear", holdout=0.0)
+    assert model.manifest["evaluation"] is None is model.manifest["profile"]
+    X, y = model.encode(frame), frame["y"].to_numpy()
+    again = Deferral(model.model.risk, cost=0.3).fit(X, y)
+    np.testing.assert_array_equal(again.predict_risk(X), model.model.predict_risk(X))
 
 
 def test_same_seed_same_model():
     frame = table(100)
-    X = encode_rows(frame, Schema.infer(frame, exclude=["y"]))
+    X = encode_rows(frame, table_schema(frame, exclude=["y"]))
     risks = [
-        fit_table(frame, target="y", cost=0.3, random_state=seed, refit=False).model.predict_risk(X)
+        fit_table(frame, target="y", cost=0.3, random_state=seed).model.predict_risk(X)
         for seed in (0, 0, 1)
     ]
     np.testing.assert_array_equal(risks[0], risks[1])
     assert not np.array_equal(risks[0], risks[2])
-
-
-# -- intervals and profile ------------------------------------------------------------------------
-
-
-def test_bounded_losses_have_betting_intervals_and_others_students():
-    rng = np.random.default_rng(0)
-    x = rng.uniform(size=50)
-    found = betting_interval(x, confidence=0.95, upper=1.0)
-    assert mean_interval(x, 0.0, 1.0) == pytest.approx(
-        {"value": found.estimate, "low": found.lower, "high": found.upper}
-    )
-    low, high = stats.t.interval(0.95, 49, loc=x.mean(), scale=stats.sem(x))
-    assert mean_interval(x, 0.0, np.inf) == pytest.approx(
-        {"value": x.mean(), "low": low, "high": high}
-    )
-    assert mean_interval(np.full(9, 2.0), 0.0, np.inf)["high"] == 2.0
-    assert mean_interval(np.array([3.0]), 0.0, np.inf) == {"value": 3.0, "low": 3.0, "high": 3.0}
-
-
-@pytest.mark.parametrize("n", [3, 200, 1003])
-def test_the_profile_tells_figures_at_any_price(n):
-    rng = np.random.default_rng(n)
-    risk, loss = rng.exponential(size=(2, n))
-    groups = np.array(profile(risk, loss))
-    assert len(groups) == min(200, n)
-    assert groups[:, 0].sum() == n
-    assert np.ptp(groups[:, 0]) <= 1
-    assert groups[:, 0] @ groups[:, 4] == pytest.approx(loss.sum())
-    assert groups[:, 0] @ groups[:, 5] == pytest.approx((loss**2).sum())
-    assert (groups[1:, 2] >= groups[:-1, 3]).all()
-    price = groups[len(groups) // 2, 3]  # between two groups nothing has to be guessed
-    below = groups[:, 3] <= price
-    accepted = groups[below, 0] @ groups[below, 4]
-    assert (accepted + price * groups[~below, 0].sum()) / n == pytest.approx(
-        deferral_loss(loss, risk, price)
-    )
 
 
 # -- rules ----------------------------------------------------------------------------------------
@@ -158,14 +89,29 @@ def test_a_budget_is_kept_on_the_rows_that_it_was_fitted_on():
     figures = model.manifest["evaluation"]
     assert figures["deferral_loss"] is None is figures["always"]
     assert 0.05 < figures["deferral_rate"]["value"] < 0.4
-    assert "at most 0.2" in model.manifest["rule"]
+    assert "BudgetRule(rate=0.2)" in model.manifest["rule"]
 
 
 def test_a_risk_target_comes_with_its_promise():
     model = fit_table(classes(600), target="y", risk_target=0.1, confidence=0.8, predictor="linear")
     assert "mean loss of accepted rows <= 0.1 with probability >= 0.8" in model.manifest["rule"]
-    assert model.model.rule_.n_calibration_ == 180
+    assert model.model.rule_.n_calibration_ == 144  # of the 480 rows that were not held out
     assert model.manifest["evaluation"]["accepted_loss"]["value"] < 0.15
+
+
+def test_figures_of_a_calibrated_model_are_of_the_rule_in_the_file(tmp_path):
+    """The rule is calibrated once, and what is shown was measured with its threshold."""
+    frame = classes(600)
+    model = fit_table(frame, target="y", risk_target=0.1, confidence=0.8, predictor="linear")
+    save_table_model(model, tmp_path / "model.skops")
+    again = open_model(tmp_path / "model.skops")
+    X, y = model.reference
+    rule, figures = again.model.rule_, again.manifest["evaluation"]
+    deferred = again.model.predict_risk(X) > rule.threshold_
+    assert figures["deferral_rate"]["value"] == pytest.approx(deferred.mean())
+    accepted = again.model.loss_values(X, y)[~deferred].mean()
+    assert figures["accepted_loss"]["value"] == pytest.approx(accepted)
+    assert f"{rule.threshold_:.4g}" in again.manifest["rule"]
 
 
 def test_a_promise_that_cannot_be_kept_is_told():
@@ -183,11 +129,11 @@ def test_a_promise_that_cannot_be_kept_is_told():
 
 def test_predictions_of_numbers_are_scored_and_not_learnt():
     frame = table().with_columns(p=2 * pl.col("x").fill_null(0.0))
-    model = fit_table(frame, target="y", cost=0.3, predictions="p", refit=False)
+    model = fit_table(frame, target="y", cost=0.3, predictions="p")
     assert model.prediction_column == "p"
     column = model.schema.columns[-1]
     assert (column.name, column.kind, column.required) == ("p", "number", True)
-    good = model.schema.check(frame).good
+    good = check_rows(model.schema, frame).good
     decision = model.decide(good)
     np.testing.assert_array_equal(decision.prediction, frame["p"].to_numpy())
     np.testing.assert_allclose(
@@ -215,13 +161,13 @@ def test_predictions_of_labels_keep_their_type(labels, tmp_path):
     )
     model = fit_table(frame, target="y", task="classification", cost=0.1, predictions="p")
     assert model.classes == sorted(labels)
-    checked = model.schema.check(frame)
+    checked = check_rows(model.schema, frame)
     decision = model.decide(checked.good)
     assert decision.prediction.tolist() == frame["p"].to_list()
     loss = model.loss_values(checked.good, frame["y"])
     np.testing.assert_array_equal(loss, (frame["y"] != frame["p"]).to_numpy().astype(float))
     as_text = pl.read_csv(frame.write_csv().encode(), infer_schema=False)
-    again = model.schema.check(as_text)
+    again = check_rows(model.schema, as_text)
     np.testing.assert_array_equal(model.decide(again.good).risk, decision.risk)
     assert model.decide(again.good).prediction.tolist() == frame["p"].to_list()
     np.testing.assert_array_equal(model.loss_values(again.good, as_text["y"]), loss)
@@ -230,7 +176,9 @@ def test_predictions_of_labels_keep_their_type(labels, tmp_path):
 def test_a_row_without_its_prediction_is_bad():
     frame = classes().with_columns(p=pl.col("y"))
     model = fit_table(frame, target="y", cost=0.1, predictions="p", predictor="linear")
-    checked = model.schema.check(frame.head(3).with_columns(p=pl.Series(["up", None, "sideways"])))
+    checked = check_rows(
+        model.schema, frame.head(3).with_columns(p=pl.Series(["up", None, "sideways"]))
+    )
     assert checked.rows.tolist() == [0]
     assert checked.bad[1] == "column 'p' is empty, but it must be one of down, up."
     assert checked.bad[2] == "column 'p' holds 'sideways', but it must be one of down, up."
@@ -266,10 +214,6 @@ def test_a_row_without_its_prediction_is_bad():
         ({"cost": 1.0, "predictor": "os:nothing", "trust": True}, "cannot be imported"),
         ({"cost": 1.0, "predictor": "nowhere:x", "trust": True}, "cannot be imported"),
         ({"cost": 1.0, "predictor": "collections:OrderedDict", "trust": True}, "no scikit-learn"),
-        (
-            {"cost": 1.0, "predictor": "sklearn.svm:SVR", "trust": True},
-            r"SVR', which is not on the list",
-        ),
     ],
 )
 def test_what_cannot_be_fitted_is_refused_in_one_sentence(choices, message):
@@ -292,20 +236,19 @@ def test_targets_without_enough_of_each_class_are_refused(labels, message):
 
 
 def test_a_trusted_predictor_is_fitted_and_kept(tmp_path):
-    from condrisk.app.models import load_model, save_model
 
     name = "sklearn.linear_model:BayesianRidge"
     frame = table().select("y", pl.col("x").fill_null(0.0))
     model = fit_table(frame, target="y", cost=0.3, predictor=name, trust=True)
-    save_model(model, tmp_path / "model.skops")
-    again = load_model(tmp_path / "model.skops")
+    save_table_model(model, tmp_path / "model.skops")
+    again = open_model(tmp_path / "model.skops")
     np.testing.assert_array_equal(again.decide(frame).risk, model.decide(frame).risk)
-    assert again.manifest["predictor"] == f"{name}, and gradient boosting for the risk"
+    expected = "BayesianRidge, risk by RegressionRisk (HistGradientBoostingRegressor)"
+    assert again.manifest["predictor"] == expected
 
 
 def test_a_target_that_is_always_predicted_right_can_be_fitted(tmp_path):
     """No loss at all is a loss too: a logarithm of it is not."""
-    from condrisk.app.models import load_model, save_model
 
     x = np.linspace(-1, 1, 200)
     frame = pl.DataFrame({"x": x, "y": np.where(x > 0, "up", "down")}).filter(
@@ -313,6 +256,6 @@ def test_a_target_that_is_always_predicted_right_can_be_fitted(tmp_path):
     )
     for predictor in ("boosting", "linear"):
         model = fit_table(frame, target="y", cost=0.1, predictor=predictor)
-        save_model(model, tmp_path / "model.skops")
-        decision = load_model(tmp_path / "model.skops").decide(frame)
+        save_table_model(model, tmp_path / "model.skops")
+        decision = open_model(tmp_path / "model.skops").decide(frame)
         assert not decision.deferred.any()

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from condrisk.app.models import fit_table
-from condrisk.app.monitor import Reference, expected_loss, monitor_table
-from condrisk.app.tables import TableError
+from condrisk.app.monitor import Reference, expected_loss, monitor
+from condrisk.app.tables import TableError, check_rows
 
 
 def make(n, seed, *, shift=0.0, noise=1.0):
@@ -37,9 +37,9 @@ def model():
 
 def test_figures_are_those_of_the_model(model):
     frame = make(600, 1)
-    found = monitor_table(model, frame, rows=250)
+    found = monitor(model, frame, rows=250)
     assert [chunk.rows for chunk in found.chunks] == [250, 250, 100]
-    good = model.schema.check(frame).good
+    good = check_rows(model.schema, frame).good
     decision, loss = model.decide(good), model.loss_values(good, frame["y"])
     reference = Reference.from_profile(model.manifest["profile"])
     for chunk, part in zip(found.chunks, np.split(np.arange(600), [250, 500]), strict=True):
@@ -52,10 +52,10 @@ def test_figures_are_those_of_the_model(model):
 
 
 def test_quiet_rows_raise_nothing_and_worse_ones_an_alarm(model):
-    quiet = monitor_table(model, make(2000, 2), rows=500)
+    quiet = monitor(model, make(2000, 2), rows=500)
     assert quiet.alarm is None
     assert not any(chunk.notes for chunk in quiet.chunks)
-    loud = monitor_table(model, pl.concat([make(1000, 3), make(1000, 4, noise=2.0)]), rows=250)
+    loud = monitor(model, pl.concat([make(1000, 3), make(1000, 4, noise=2.0)]), rows=250)
     first = next(k for k, chunk in enumerate(loud.chunks) if chunk.alarm)
     assert loud.chunks[first].name == loud.alarm
     assert 4 <= first <= 5
@@ -66,26 +66,26 @@ def test_quiet_rows_raise_nothing_and_worse_ones_an_alarm(model):
 
 def test_batches_make_no_difference(model):
     frame = make(700, 5)
-    whole = monitor_table(model, frame, rows=200).to_dict()
+    whole = monitor(model, frame, rows=200).to_dict()
     parts = [frame[start : start + 150] for start in range(0, 700, 150)]
     seen = []
-    assert monitor_table(model, iter(parts), rows=200, progress=seen.append).to_dict() == whole
+    assert monitor(model, iter(parts), rows=200, progress=seen.append).to_dict() == whole
     assert seen == [150, 300, 450, 600, 700]
 
 
 def test_text_as_a_csv_file_has_it_makes_no_difference(model):
     frame = make(300, 5)
     text = frame.select(pl.all().cast(pl.String).fill_null("NA"))
-    a = monitor_table(model, frame, every="1w", time="day")
-    b = monitor_table(model, text, every="1w", time="day")
+    a = monitor(model, frame, every="1w", time="day")
+    b = monitor(model, text, every="1w", time="day")
     assert a.to_dict() == b.to_dict()
 
 
 def test_time_orders_the_rows_whatever_their_order_in_the_table(model, seed):
     frame = make(600, 6)
     order = np.random.default_rng(seed).permutation(600)
-    a = monitor_table(model, frame, every="1w", time="day")
-    b = monitor_table(model, frame[order], every="1w", time="day")
+    a = monitor(model, frame, every="1w", time="day")
+    b = monitor(model, frame[order], every="1w", time="day")
     assert [chunk.name for chunk in a.chunks] == [chunk.name for chunk in b.chunks]
     for one, other in zip(a.chunks, b.chunks, strict=True):
         assert one.rows == other.rows
@@ -97,14 +97,14 @@ def test_labels_that_come_late_are_compared_with_their_own_rows(model):
     frame = make(400, 7)
     labelled = np.arange(400) < 300
     frame = frame.with_columns(pl.when(pl.Series(labelled)).then("y").alias("y"))
-    found = monitor_table(model, frame, rows=200)
+    found = monitor(model, frame, rows=200)
     first, second = found.chunks
     assert (first.labelled, second.labelled) == (200, 100)
     assert first.expected == first.expected_labelled
-    half = monitor_table(model, frame[200:300], rows=200).chunks[0]
+    half = monitor(model, frame[200:300], rows=200).chunks[0]
     assert second.expected_labelled == half.expected
     assert second.realised == pytest.approx(half.realised)
-    without = monitor_table(model, frame.drop("y"), rows=200)
+    without = monitor(model, frame.drop("y"), rows=200)
     assert (without.alarm, without.threshold) == (None, None)
     assert without.chunks[0].expected == first.expected
     assert without.chunks[0].realised is None
@@ -117,7 +117,7 @@ def test_rows_beyond_what_was_seen_are_told_with_the_column(model):
         x=pl.when(pl.int_range(1000) >= 500).then(pl.lit(9.0)).otherwise("x"),
         kind=pl.when(pl.int_range(1000) >= 750).then(pl.lit("new")).otherwise("kind"),
     )
-    found = monitor_table(model, frame, rows=250)
+    found = monitor(model, frame, rows=250)
     shares = [chunk.outside for chunk in found.chunks]
     assert max(shares[:2]) < 0.02
     assert shares[2:] == [1.0, 1.0]
@@ -129,9 +129,9 @@ def test_rows_beyond_what_was_seen_are_told_with_the_column(model):
 
 def test_missing_where_nothing_was_missing_is_outside(model):
     frame = make(300, 9).with_columns(kind=pl.lit(None, dtype=pl.String))
-    assert monitor_table(model, frame, rows=300).chunks[0].outside == 1.0
+    assert monitor(model, frame, rows=300).chunks[0].outside == 1.0
     frame = make(300, 9).with_columns(x=pl.lit(None, dtype=pl.Float64))  # here gaps were usual
-    assert monitor_table(model, frame, rows=300).chunks[0].outside == 0.0
+    assert monitor(model, frame, rows=300).chunks[0].outside == 0.0
 
 
 def test_drift_within_every_range_is_seen_with_the_rows_fitted_on():
@@ -146,17 +146,17 @@ def test_drift_within_every_range_is_seen_with_the_rows_fitted_on():
     train = line(1000, 1)
     model = fit_table(train, target="y", cost=1.0, predictor="linear")
     new = line(400, -1)
-    assert monitor_table(model, new, rows=400).chunks[0].outside < 0.2
-    by_support = monitor_table(model, new, rows=400, reference=train).chunks[0]
+    assert monitor(model, new, rows=400).chunks[0].outside < 0.2
+    by_support = monitor(model, new, rows=400, reference=train).chunks[0]
     assert by_support.outside > 0.7
     assert "outside the region" in by_support.notes[0]
-    alike = monitor_table(model, line(400, 1), rows=400, reference=train).chunks[0]
+    alike = monitor(model, line(400, 1), rows=400, reference=train).chunks[0]
     assert alike.outside < 0.04
     assert not alike.notes
 
 
 def test_notes_on_drift_are_rare_where_there_is_none(model):
-    runs = [monitor_table(model, make(1000, seed), rows=250) for seed in range(100, 140)]
+    runs = [monitor(model, make(1000, seed), rows=250) for seed in range(100, 140)]
     noted = [any(chunk.notes for chunk in run.chunks) for run in runs]
     assert np.mean(noted) <= 0.15
 
@@ -166,7 +166,7 @@ def test_rows_that_cannot_be_used_are_counted(model):
     frame = frame.with_columns(
         x=pl.when(pl.int_range(100) % 50 == 7).then(pl.lit("?")).otherwise("x")
     )
-    found = monitor_table(model, frame, rows=1000)
+    found = monitor(model, frame, rows=1000)
     assert found.chunks[0].rows == 98
     assert found.notes == (
         "2 rows cannot be used and are left out; in row 8 column 'x' holds '?', but it must be a "
@@ -175,7 +175,7 @@ def test_rows_that_cannot_be_used_are_counted(model):
 
 
 def test_everything_is_plain_data(model):
-    found = monitor_table(model, make(201, 11), rows=200)
+    found = monitor(model, make(201, 11), rows=200)
     text = json.dumps(found.to_dict(), allow_nan=False)
     plain = json.loads(text)
     assert plain["chunks"][1]["expected"]["rows"] is None  # one row has no spread
@@ -191,11 +191,11 @@ def test_classes_and_predictions_from_elsewhere_too():
     frame = pl.DataFrame({"x": x, "said": said, "label": label})
     for extra in ({"predictor": "linear"}, {"predictions": "said"}):
         model = fit_table(frame[:1000], target="label", cost=0.2, **extra)
-        quiet = monitor_table(model, frame[1000:], rows=250)
+        quiet = monitor(model, frame[1000:], rows=250)
         assert quiet.alarm is None
         assert quiet.loss == "zero_one"
         flipped = pl.col("label").replace({"yes": "no", "no": "yes"})
-        loud = monitor_table(model, frame[1000:].with_columns(flipped), rows=250)
+        loud = monitor(model, frame[1000:].with_columns(flipped), rows=250)
         assert loud.alarm == loud.chunks[0].name
 
 
@@ -214,12 +214,12 @@ def test_classes_and_predictions_from_elsewhere_too():
 )
 def test_what_is_refused(model, options, message):
     with pytest.raises(TableError, match=message):
-        monitor_table(model, make(50, 0), **options)
+        monitor(model, make(50, 0), **options)
 
 
 def test_an_empty_table_is_refused(model):
     with pytest.raises(TableError, match="no row that the model can use"):
-        monitor_table(model, make(50, 0)[:0])
+        monitor(model, make(50, 0)[:0])
 
 
 def test_the_figure_shows_what_was_found(model):
@@ -228,7 +228,7 @@ def test_the_figure_shows_what_was_found(model):
     import matplotlib.pyplot as plt
 
     frame = pl.concat([make(600, 3), make(600, 4, noise=2.0)])
-    found = monitor_table(model, frame, rows=200)
+    found = monitor(model, frame, rows=200)
     ax = found.plot()
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert {"expected loss", "95% band", "realised loss", "alarm"} <= set(labels)
@@ -236,6 +236,6 @@ def test_the_figure_shows_what_was_found(model):
     inside = [chunk.realised for chunk in found.chunks if chunk.in_band]
     assert list(drawn["realised loss"]) == inside
     assert ax.get_ylabel() == "mean squared error"
-    only = monitor_table(model, frame.drop("y"), rows=2000).plot()
+    only = monitor(model, frame.drop("y"), rows=2000).plot()
     assert "alarm" not in [text.get_text() for text in only.get_legend().get_texts()]
     plt.close("all")

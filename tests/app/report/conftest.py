@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import pytest
-from shown import LOSS, RISK, START, rows_page
+from shown import LOSS, RISK, START, profile, rows_page
 
-from condrisk.app.models._evaluate import profile
 from condrisk.app.report import render, report_from_arrays, report_from_manifest
 
 CHROMIUM = Path("/usr/bin/chromium")

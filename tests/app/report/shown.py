@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 from condrisk.app import _numbers
+from condrisk.app.monitor import Reference
 from condrisk.app.report import render, report_from_arrays
 from condrisk.metrics import cost_curve, deferral_loss, deferral_rate
 
@@ -82,3 +83,10 @@ def check_numbers(page, price, loss=LOSS, risk=RISK):
 
 def price_of(page):
     return float(page.locator("#price").input_value())
+
+
+def profile(risk, loss):
+    """Return groups of rows as a model file keeps them."""
+    found = Reference.from_rows(risk, loss)
+    parts = (found.n, found.risk, found.low, found.high, found.loss, found.square)
+    return np.column_stack(parts).tolist()

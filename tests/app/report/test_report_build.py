@@ -6,7 +6,7 @@ import pytest
 
 from condrisk.app.models import fit_table
 from condrisk.app.report import build_report, render, report_from_manifest
-from condrisk.app.tables import SchemaError, TableError
+from condrisk.app.tables import SchemaError, TableError, check_rows
 from condrisk.metrics import deferral_loss, deferral_rate
 
 
@@ -28,7 +28,7 @@ def regression():
 def test_a_report_measures_what_the_model_does(regression):
     held = table(500, 1)
     report = build_report(regression, held)
-    checked = regression.schema.check(held)
+    checked = check_rows(regression.schema, held)
     risk = regression.decide(checked.good).risk
     loss = regression.loss_values(checked.good, held["days"])
     assert report.price == 1.0
@@ -91,7 +91,7 @@ def test_a_rule_that_does_not_follow_the_price_is_said_and_gives_the_start():
     held = table(500, 1)
     report = build_report(model, held)
     assert report.price == pytest.approx(model.model.rule_.threshold_, rel=0.1)
-    asked = model.decide(model.schema.check(held).good).deferred
+    asked = model.decide(check_rows(model.schema, held).good).deferred
     assert report.at(report.price).rate == pytest.approx(asked.mean())
     assert "does not follow the price" in report.cautions[0]
     alone = report_from_manifest(model.manifest)

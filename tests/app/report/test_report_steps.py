@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shown import profile
 
-from condrisk.app.models._evaluate import profile
 from condrisk.app.report import _steps, report_from_arrays, report_from_manifest
 from condrisk.metrics import (
     cost_curve,

@@ -10,9 +10,10 @@ import pytest
 from joblib import cpu_count
 from scoring_rows import make_rows, number_model
 
-from condrisk.app.models import load_model, save_model
+from condrisk.app.models import open_model
 from condrisk.app.scoring import _engines, score_file
 from condrisk.app.tables import TableError
+from saved_models import save_table_model
 
 # It kills itself as the system would: no clean-up of any kind is run.
 KILLED = """
@@ -36,7 +37,7 @@ def files(tmp_path):
     make_rows(190).with_columns(note=None).write_csv(tmp_path / "rows.csv")
     with open(tmp_path / "rows.csv", "a") as file:
         file.write("bad\n")
-    save_model(number_model(), tmp_path / "model.skops")
+    save_table_model(number_model(), tmp_path / "model.skops")
     return tmp_path
 
 
@@ -144,7 +145,7 @@ def test_another_run_does_not_go_on_with_these_scores(files, change, message):
             file.seek(os.path.getsize(files / "rows.csv") // 2)
             file.write("7")
     if change == "model":
-        save_model(number_model("boosting"), files / "model.skops")
+        save_table_model(number_model("boosting"), files / "model.skops")
     with pytest.raises(TableError, match=message):
         score(files, **options)
     assert score(files, overwrite=True, **options).resumed == 0
@@ -190,7 +191,7 @@ def test_a_finished_output_of_something_else_stays(files):
 
 def test_models_that_are_in_memory_resume_too(files):
     def score_loaded(**options):
-        model = load_model(files / "model.skops")
+        model = open_model(files / "model.skops")
         return score_file(model, files / "rows.csv", files / "scored.csv", batch_rows=20, **options)
 
     with pytest.raises(KeyboardInterrupt):

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from condrisk.app.models._encode import encode_rows, typical_row
-from condrisk.app.tables import Column, Schema, SchemaError, left_out
+from condrisk.app.models import encode_rows
+from condrisk.app.tables import check_rows, left_out, table_schema
+from condrisk.persistence import Column, Schema
 
 
 @pytest.fixture
@@ -27,17 +28,17 @@ def frame():
 
 
 def test_each_column_is_described_by_what_was_seen(frame):
-    assert Schema.infer(frame, exclude=["target"]).columns == (
-        Column("number", "number", (), 1.0, 4.0, 0.25),
-        Column("float", "number", (), 0.5, 1.5, 0.5),
-        Column("text", "category", ("a", "b"), None, None, 0.25),
-        Column("flag", "boolean", (), None, None, 0.25),
-        Column("day", "date", (), 1.0, 10.0, 0.25),
+    assert table_schema(frame, exclude=["target"]).columns == (
+        Column("number", "number", (), 1.0, 4.0, 0.25, typical=2.0),
+        Column("float", "number", (), 0.5, 1.5, 0.5, typical=1.0),
+        Column("text", "category", ("a", "b"), None, None, 0.25, typical="b"),
+        Column("flag", "boolean", (), None, None, 0.25, typical=True),
+        Column("day", "date", (), 1.0, 10.0, 0.25, typical="1970-01-02"),
     )
 
 
 def test_a_schema_survives_plain_data(frame):
-    schema = Schema.infer(frame)
+    schema = table_schema(frame)
     assert Schema.from_dict(schema.to_dict()) == schema
 
 
@@ -57,14 +58,15 @@ def test_a_schema_survives_plain_data(frame):
 )
 def test_what_does_not_describe_a_column_is_refused(change):
     good = {"name": "x", "kind": "category", "categories": ["a", "b"], "low": None, "high": None}
-    assert Schema.from_dict([good]).names == ("x",)
-    with pytest.raises(SchemaError, match="does not describe a column"):
-        Schema.from_dict([good | change])
+    whole = {"container": "codes", "prediction": None, "n_rows": 3}
+    assert Schema.from_dict(whole | {"columns": [good]}).names == ("x",)
+    with pytest.raises(ValueError, match="does not describe a column"):
+        Schema.from_dict(whole | {"columns": [good | change]})
 
 
 def test_numbers_stand_for_every_kind_of_column(frame):
-    schema = Schema.infer(frame, exclude=["target"])
-    checked = schema.check(frame)
+    schema = table_schema(frame, exclude=["target"])
+    checked = check_rows(schema, frame)
     assert checked.good.schema == {
         "number": pl.Float64,
         "float": pl.Float64,
@@ -82,22 +84,15 @@ def test_numbers_stand_for_every_kind_of_column(frame):
 
 
 def test_columns_may_come_in_any_order_and_with_others(frame):
-    schema = Schema.infer(frame, exclude=["target"])
+    schema = table_schema(frame, exclude=["target"])
     shuffled = frame.select(reversed(frame.columns)).with_columns(extra=pl.lit("x"))
-    ours, theirs = schema.check(frame), schema.check(shuffled)
+    ours, theirs = check_rows(schema, frame), check_rows(schema, shuffled)
     assert ours.good.equals(theirs.good)
 
 
-def test_a_typical_row_is_none_of_the_rows(frame):
-    schema = Schema.infer(frame, exclude=["target"])
-    assert typical_row(frame, schema) == {
-        "number": 2.0,
-        "float": 1.0,
-        "text": "b",
-        "flag": True,
-        "day": "1970-01-02",
-    }
-    assert not schema.check(pl.DataFrame([typical_row(frame, schema)])).bad
+def test_the_example_is_a_row_that_can_be_used(frame):
+    schema = table_schema(frame, exclude=["target"])
+    assert not check_rows(schema, pl.DataFrame([schema.example])).bad
 
 
 cells = st.one_of(
@@ -115,7 +110,7 @@ def test_every_row_is_good_or_has_a_reason(values):
     frame = pl.DataFrame(
         {"x": pl.Series(values, dtype=pl.String), "k": np.arange(len(values), dtype=float)}
     )
-    checked = schema.check(frame)
+    checked = check_rows(schema, frame)
     assert sorted([*checked.rows.tolist(), *checked.bad]) == list(range(len(values)))
     assert checked.good["k"].to_list() == checked.rows.tolist()
     for row in checked.rows:
@@ -129,7 +124,7 @@ def test_every_row_is_good_or_has_a_reason(values):
 @given(st.lists(st.one_of(st.none(), st.sampled_from("abcz ")), min_size=1, max_size=20))
 def test_unseen_categories_are_counted(values):
     schema = Schema((Column("x", "category", ("a", "b")),))
-    checked = schema.check(pl.DataFrame({"x": pl.Series(values, dtype=pl.String)}))
+    checked = check_rows(schema, pl.DataFrame({"x": pl.Series(values, dtype=pl.String)}))
     assert checked.good["x"].to_list() == [v if v in ("a", "b") else None for v in values]
     assert checked.unseen.get("x", 0) == sum(v in ("c", "z") for v in values)
 
@@ -137,9 +132,9 @@ def test_unseen_categories_are_counted(values):
 def test_categories_may_come_as_numbers():
     schema = Schema((Column("x", "category", ("1", "2", "2.5", "b")),))
     for given_values in ([1, 2, 3], [1.0, 2.0, 3.0], ["1", "2", "3"]):
-        checked = schema.check(pl.DataFrame({"x": given_values}))
+        checked = check_rows(schema, pl.DataFrame({"x": given_values}))
         assert checked.good["x"].to_list() == ["1", "2", None]
-    assert schema.check(pl.DataFrame({"x": [2.5, 1.0]})).good["x"].to_list() == ["2.5", "1"]
+    assert check_rows(schema, pl.DataFrame({"x": [2.5, 1.0]})).good["x"].to_list() == ["2.5", "1"]
 
 
 def test_columns_without_information_are_named_with_the_reason():

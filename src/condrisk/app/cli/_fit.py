@@ -169,4 +169,8 @@ def _show(table: Path, output: Path, manifest: dict[str, Any], notes: list[str])
         say(f"  note: {note}")
     show_figures(manifest["evaluation"])
     size = output.stat().st_size / 1024
-    say(f"Written to {output} ({size:,.0f} KiB). New rows: condrisk score {output} NEW.csv")
+    trust = "".join(f" --trust {name}" for name in manifest["trusted"])
+    say(
+        f"Written to {output} ({size:,.0f} KiB). "
+        f"New rows: condrisk score {output} NEW.csv -o SCORED.csv{trust}"
+    )
