@@ -244,8 +244,17 @@ def test_trust_comes_from_whoever_loads_and_from_nothing_in_the_folder(tmp_path,
     meta["metadata"]["condrisk"]["trusted"] = ["lightgbm"]
     (folder / "MLmodel").write_text(yaml.safe_dump(meta))
     monkeypatch.delenv("CONDRISK_TRUST", raising=False)
-    with pytest.raises(TypeError, match="model_config"):  # there is none that could say it
+    with pytest.raises(ModelFileError, match="environment variable CONDRISK_TRUST"):
         mlflow.pyfunc.load_model(str(folder), model_config={"trusted": ["lightgbm"]})
+    flavor = meta["flavors"]["python_function"]
+    (folder / "MLmodel").write_text(
+        yaml.safe_dump(
+            meta | {"flavors": {"python_function": flavor | {"config": {"trusted": ["lightgbm"]}}}}
+        )
+    )
+    with pytest.raises(TypeError, match="_load_pyfunc"):  # which takes no configuration
+        load(folder)
+    (folder / "MLmodel").write_text(yaml.safe_dump(meta))
     with pytest.raises(ModelFileError, match="environment variable CONDRISK_TRUST"):
         load(folder)
     monkeypatch.setenv("CONDRISK_TRUST", "xgboost")

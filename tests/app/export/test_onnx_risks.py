@@ -127,10 +127,10 @@ def test_classes_that_only_one_of_the_models_knows_are_matched_by_label(run_grap
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
-def agrees(model, X, *, n=1000, gaps=False):
+def agrees(model, X, *, gaps=False):
     """Assert that a graph agrees with Python on random rows, new rows and the rows fitted on."""
-    graph = to_onnx(model, schema=X)
-    for frame in (None, as_frame(rows(5, n, gaps=gaps)[0]), as_frame(X)):
+    graph = to_onnx(model, schema=X)  # which looks at random rows
+    for frame in (as_frame(rows(5, 500, gaps=gaps)[0]), as_frame(X)):
         found = check_onnx(graph, model, frame, schema=X)
         assert found.wrong == ()
         assert found.largest <= 1
@@ -212,7 +212,7 @@ def test_the_pool_of_a_hybrid_risk_by_its_definition(run_graph):
 def test_automatic_risks(predictor, loss, n_classes):
     """Stacks with Gaussian processes, pools, forests on roots: with gaps where the model may."""
     gaps = not isinstance(predictor, LinearRegression)
-    X, y = rows(n=250, gaps=gaps)
+    X, y = rows(n=180, gaps=gaps)
     y = words(y, n_classes) if n_classes else y
     risk = AutoRisk(predictor, loss=loss, cv=3, random_state=0)
     model = Deferral(risk, cost=0.5).fit(X, y)

@@ -58,7 +58,7 @@ class Graph:
 
     def text_tensor(self, name: str, values: Any) -> Any:
         """Return texts as ONNX keeps them."""
-        words = [str(value).encode() for value in values]
+        words: Any = [str(value).encode() for value in values]
         return self.onnx.helper.make_tensor(name, self.onnx.TensorProto.STRING, [len(words)], words)
 
     def add(self, kind: str, *inputs: str, domain: str = "", **attributes: Any) -> str:

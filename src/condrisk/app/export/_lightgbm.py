@@ -135,7 +135,9 @@ def _members(text: Text, number: int) -> list[int]:
 
 def _prepared(graph: Graph, X: str, trees: list[Text], n_columns: int) -> str:
     """Return rows as the trees compare them: categories cut to whole numbers, zeros missing."""
-    categorical, zeros, others = set(), set(), set()
+    categorical: set[int] = set()
+    zeros: set[int] = set()
+    others: set[int] = set()
     for tree in trees:
         features = _numbers(tree, "split_feature", np.intp).tolist()
         for feature, kind in zip(features, _numbers(tree, "decision_type", np.intp), strict=True):

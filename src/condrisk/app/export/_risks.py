@@ -153,17 +153,17 @@ def _feature(graph: Graph, risk: Any, predictor: Predictor) -> str:
 
 def _plug_in_risks(graph: Graph, risk: Any, X: Rows, predictor: Predictor) -> dict[str, str]:
     """Return estimates by the predictor's probabilities, and by those of a second model too."""
+    if not risk._pools:
+        return {}
+    own = [predictor.proba()] if risk._feature_method() == "predict_proba" else []
+    members = {"plug-in": own, "hybrid": own}
+    if "hybrid" in risk._pools:
+        model = risk.second_model_
+        second = align(graph, Predictor(graph, model, X).proba(), model.classes_, risk.classes_)
+        members["hybrid"] = [*own, second]
     found = {}
-    own = second = None
     for name, pool in risk._pools.items():
-        if own is None:
-            has = risk._feature_method() == "predict_proba"
-            own = [predictor.proba()] if has else []
-        if name != "plug-in" and second is None:
-            model = risk.second_model_
-            second = align(graph, Predictor(graph, model, X).proba(), model.classes_, risk.classes_)
-        members = own if name == "plug-in" else [*own, second]
-        proba = add_pool(graph, pool, members)
+        proba = add_pool(graph, pool, members[name])
         found[name] = add_expected_loss(graph, risk.loss_, predictor, proba, risk.classes_)
     return found
 

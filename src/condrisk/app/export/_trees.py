@@ -165,7 +165,7 @@ def _features(graph: Graph, model: Any, X: Rows) -> tuple[str, list[list[int]]]:
     parts, known = [], []
     for k, values in zip(np.flatnonzero(categorical), codes.categories_, strict=True):
         known.append(_codes(values, X.categories[k]))
-        column = graph.columns(X.name, [k])
+        column = graph.columns(X.name, [int(k)])
         same = graph.add("Equal", column, graph.constant(np.reshape(known[-1], (1, -1))))
         seen = graph.add("Greater", graph.row_sums(graph.as_double(same)), graph.constant(0.0))
         parts.append(graph.add("Where", seen, column, graph.constant(float("nan"))))
