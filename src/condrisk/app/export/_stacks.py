@@ -17,7 +17,7 @@ from condrisk.learners import LossRegressor, StackedClassifier, StackedRegressor
 
 # Below this a probability is taken as zero where several models are pooled.
 POOL_FLOOR = 1e-6
-# The most rows of a Gaussian process whose deviations are a product with a constant matrix.
+# Yeo-Johnson scores further out than this are as good as infinite to a Gaussian process.
 FAR_OUT = 5.0
 
 MEMBERS = Registry("the model", "the members of condrisk's own stacks have one.")
