@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
@@ -251,12 +250,16 @@ def test_float32_columns_are_rounded_as_in_python(run_graph):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2)).astype(np.float32)
     y = X[:, 0] + rng.normal(size=200)
-    predictor = make_pipeline(SimpleImputer(), HistGradientBoostingRegressor(max_iter=20))
+    predictor = HistGradientBoostingRegressor(max_iter=20)
     fitted = Deferral(RegressionRisk(predictor, regressor=Ridge(), cv=2), cost=1.0).fit(X, y)
-    wide = rng.normal(size=(500, 2))
+    nodes = np.concatenate([tree.nodes for (tree,) in fitted.risk_.predictor_._predictors])
+    cuts = nodes["num_threshold"][(nodes["feature_idx"] == 0) & (nodes["is_leaf"] == 0)]
+    near = np.concatenate([cuts - 1e-12, cuts + 1e-12])  # many of which float32 takes across
+    wide = np.column_stack([near, np.zeros(len(near))])
     found = run_graph(to_onnx(fitted, schema=X), pl.DataFrame({"x0": wide[:, 0], "x1": wide[:, 1]}))
-    expected = fitted.decide(wide.astype(np.float32))
-    np.testing.assert_allclose(found["prediction"], expected.prediction, rtol=1e-6)
+    thin = fitted.decide(wide.astype(np.float32)).prediction
+    np.testing.assert_allclose(found["prediction"], thin, rtol=1e-6)
+    assert (np.abs(thin - fitted.risk_.predictor_.predict(wide)) > 1e-3).mean() > 0.1
 
 
 def test_columns_that_have_no_form_are_refused():
