@@ -73,7 +73,6 @@ class Output:
         self.path, self.rejects = path, rejects_path(path)
         self.model, self.journal = model, journal
         self.layout = source.layout
-        self.separator = "," if source.layout is None else source.layout.separator
         self.names = [prefix + name for name in ADDED]
         self._stack = ExitStack()
         self._rejected: TableWriter | None = None
@@ -89,7 +88,11 @@ class Output:
 
     def _open(self, path: Path) -> TableWriter:
         draft = self.journal.draft(path.name)
-        return self._stack.enter_context(TableWriter(path, draft=draft, separator=self.separator))
+        written = self.layout
+        style = (
+            {} if written is None else {"separator": written.separator, "decimal": written.decimal}
+        )
+        return self._stack.enter_context(TableWriter(path, draft=draft, **style))
 
     def write(self, batch: Batch, scores: pa.Table) -> pa.Table:
         """Write a batch, and return the scores of its good rows."""

@@ -18,6 +18,7 @@ from condrisk.app._errors import TableError
 from condrisk.app._paths import table_format
 from condrisk.app.tables._csv import (
     Layout,
+    as_text,
     check_names,
     first_line,
     read_batches,
@@ -31,9 +32,6 @@ _CELLS, _FEWEST = 1 << 22, 1024
 _BUFFER = 1 << 16
 # So many lines in a row that do not fit the header, and it is not a table.
 _MOST_MALFORMED = 100_000
-_NOT_UTF8 = (
-    "column {!r} holds bytes that are not UTF-8, but other rows are: the file mixes encodings."
-)
 
 
 @dataclass(frozen=True)
@@ -221,7 +219,7 @@ class TableSource:
         positions = np.arange(start, stop)
         shift = self._n_reported + np.searchsorted(here, positions, side="right")
         self._n_reported += len(here)
-        table, bad = _as_text(table) if self.layout is not None else (table, {})
+        table, bad = as_text(table) if self.layout is not None else (table, {})
         return Batch(number, table, positions + 1 + shift, bad, tuple(reported), self.layout)
 
     # -- the formats --------------------------------------------------------------------------
@@ -286,25 +284,3 @@ def _checked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         batch.validate(full=True)
         yield batch
-
-
-def _as_text(table: pa.Table) -> tuple[pa.Table, dict[int, str]]:
-    """Return bytes as text, and the rows where they are not UTF-8."""
-    bad: dict[int, str] = {}
-    columns = []
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        try:
-            columns.append(column.cast(pa.string()))
-        except pa.ArrowInvalid:
-            columns.append(_decoded(column, name, bad))
-    return pa.table(columns, names=table.column_names), bad
-
-
-def _decoded(column: pa.ChunkedArray, name: str, bad: dict[int, str]) -> pa.Array:
-    cells = []
-    for at, cell in enumerate(column.to_pylist()):
-        text = (cell or b"").decode(errors="replace")
-        if text.encode() != (cell or b""):
-            bad.setdefault(at, _NOT_UTF8.format(name))
-        cells.append(None if cell is None else text)
-    return pa.array(cells, pa.string())

@@ -36,6 +36,9 @@ _BOMS = (
 _QUOTED_COMMA = re.compile(rb'"\s*[+-]?[0-9]*,[0-9]')
 _ANY_COMMA = re.compile(rb'(?:^|[\s;|"])[+-]?[0-9]*,[0-9]')
 _OVERLAP = 64
+_NOT_UTF8 = (
+    "column {!r} holds bytes that are not UTF-8, but other rows are: the file mixes encodings."
+)
 
 
 @dataclass(frozen=True)
@@ -71,9 +74,9 @@ class Layout:
         facts = {name: ColumnFacts() for name in self.names}
         with table_errors(self.path), pa.OSFile(str(self.path)) as file:
             for batch in read_batches(file, self, lambda row: "skip", threads=True):
-                for name, cells in zip(self.names, batch.columns, strict=True):
-                    text: Any = pl.from_arrow(cells)
-                    facts[name].add(text.cast(pl.String, strict=False))
+                text, _ = as_text(pa.Table.from_batches([batch]))
+                for name, cells in zip(self.names, text.columns, strict=True):
+                    facts[name].add(pl.Series(name, cells))
         return facts
 
     @cached_property
@@ -250,6 +253,28 @@ def read_batches(
     except pa.ArrowInvalid as error:
         if "Could not skip initial" not in str(error):  # else there is nothing but a header
             raise
+
+
+def as_text(table: pa.Table) -> tuple[pa.Table, dict[int, str]]:
+    """Return bytes as text, and the rows where they are not UTF-8."""
+    bad: dict[int, str] = {}
+    columns = []
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        try:
+            columns.append(column.cast(pa.string()))
+        except pa.ArrowInvalid:
+            columns.append(_decoded(column, name, bad))
+    return pa.table(columns, names=table.column_names), bad
+
+
+def _decoded(column: pa.ChunkedArray, name: str, bad: dict[int, str]) -> pa.Array:
+    cells = []
+    for at, cell in enumerate(column.to_pylist()):
+        text = (cell or b"").decode(errors="replace")
+        if text.encode() != (cell or b""):
+            bad.setdefault(at, _NOT_UTF8.format(name))
+        cells.append(None if cell is None else text)
+    return pa.array(cells, pa.string())
 
 
 @contextmanager

@@ -15,7 +15,7 @@ _EXPONENT = r"([eE][+-]?[0-9]+)?"
 _PLAIN_WHOLE = r"^[+-]?(0|[1-9][0-9]{0,17})$"
 _WHOLE = r"^[+-]?[0-9]+$"
 _LEADING_ZERO = r"^[+-]?0[0-9]"
-_LONG = r"^[+-]?[0-9]{19,}$"
+_SHORT, _LONG = 18, r"^[+-]?[0-9]{19,}$"
 _WITH_POINT = rf"^[+-]?([0-9]+\.[0-9]*|\.[0-9]+){_EXPONENT}$"
 _WITH_COMMA = rf"^[+-]?[0-9]*,[0-9]+{_EXPONENT}$"
 # One number or a thousand times as much: which, only the other cells can tell.
@@ -70,13 +70,19 @@ class ColumnFacts:
     def _add_numbers(self, cells: pl.Series) -> None:
         self.cells += len(cells)
         self.numbers += len(cells)
-        if not len(cells) or cells.str.contains(_PLAIN_WHOLE).all():
+        if not len(cells) or (
+            self.whole and not self.zeros and cells.str.contains(_PLAIN_WHOLE).all()
+        ):
             return
-        self.long = self.long or bool(cells.str.contains(_LONG).any())
-        self.zeros = self.zeros or bool(cells.str.contains(_LEADING_ZERO).any())
-        self.whole = self.whole and bool(cells.str.contains(_WHOLE).all())
-        if self.clear_point:
-            return
+        if cells.str.len_bytes().max() > _SHORT:  # type: ignore[operator]
+            self.long = self.long or bool(cells.str.contains(_LONG).any())
+        if self.whole:
+            self.zeros = self.zeros or bool(cells.str.contains(_LEADING_ZERO).any())
+            self.whole = bool(cells.str.contains(_WHOLE).all())
+        if not self.whole and not self.clear_point:
+            self._add_points(cells)
+
+    def _add_points(self, cells: pl.Series) -> None:
         pointed = cells.filter(cells.str.contains(_WITH_POINT))
         if len(pointed):
             self.point = self.point or pointed[0]
