@@ -107,11 +107,11 @@ def serve(
 
 
 def _app(path: Path, **options: Any) -> FastAPI:
-    from condrisk.app.models import load_model
+    from condrisk.app.models import open_model
     from condrisk.app.serve import create_app
 
     with progress("reading the model") as update:
-        model = load_model(path)
+        model = open_model(path)
         update("making the page")
         return create_app(model, **options)
 

@@ -21,7 +21,7 @@ from condrisk.app.serve._metrics import Metrics
 from condrisk.app.serve._quick import Decided
 from condrisk.app.serve._refusal import RefusedError, bad_rows
 from condrisk.app.serve._responses import body_type, encode_response, response_type
-from condrisk.app.tables import MAX_NUMBER, TableError
+from condrisk.app.tables import MAX_NUMBER, TableError, check_rows
 
 # A batch of that many rows is as fast a row as any; more would make the others wait.
 BATCH_ROWS = 4096
@@ -145,7 +145,7 @@ class Decide:
     def _from_arrow(self, body: bytes) -> Job:
         frame = read_arrow(body, self._max_rows)
         try:
-            checked = self._model.schema.check(frame)
+            checked = check_rows(self._model.schema, frame)
         except TableError as error:
             raise RefusedError(422, str(error)) from None
         if checked.bad:

@@ -8,7 +8,8 @@ from datetime import date
 from typing import Any, NoReturn
 
 from condrisk.app.serve._refusal import RefusedError, bad_rows
-from condrisk.app.tables import MAX_NUMBER, Column
+from condrisk.app.tables import MAX_NUMBER
+from condrisk.persistence import Column
 
 JSON = "application/json"
 Row = tuple[float, ...]

@@ -9,7 +9,8 @@ from typing import Any
 
 from condrisk.app.models import TableModel
 from condrisk.app.serve._gate import OPEN
-from condrisk.app.tables import MAX_NUMBER, Column
+from condrisk.app.tables import MAX_NUMBER
+from condrisk.persistence import Column
 
 
 def describe(
@@ -43,7 +44,7 @@ def describe(
     decision["prediction"] = (
         {"type": "number"} if model.classes is None else {"enum": model.classes}
     )
-    question, example = schemas["Question"], model.manifest["example"]
+    question, example = schemas["Question"], model.schema.example
     question["properties"]["rows"]["maxItems"] = most_rows
     question["examples"] = [{"rows": [example]}]
     columns = model.schema.columns

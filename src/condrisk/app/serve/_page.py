@@ -11,7 +11,7 @@ from typing import Any
 from condrisk.app.models import TableModel
 from condrisk.app.report import Panel, render, report_from_manifest
 from condrisk.app.serve._openapi import day
-from condrisk.app.tables import Column
+from condrisk.persistence import Column
 
 # Longer lists are typed into rather than chosen from.
 MOST_CHOICES = 60
@@ -34,7 +34,7 @@ def page(model: TableModel, *, priced: bool, has_report: bool) -> str:
     str
         HTML that loads nothing and talks only to its own server.
     """
-    example = model.manifest["example"]
+    example = model.schema.example
     fields = "\n".join(
         _field(k, column, example.get(column.name)) for k, column in enumerate(model.schema.columns)
     )
