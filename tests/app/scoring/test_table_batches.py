@@ -194,6 +194,14 @@ def test_a_bad_cell_does_not_hide_the_decimal_sign(tmp_path):
     assert frame["word"].to_list() == ["1,5", "a", "b", "c"]
 
 
+def test_the_whole_file_tells_the_encoding(tmp_path):
+    """One letter after three million bytes: the same for reading at once and in batches."""
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b"k,city\n" + b"1,Bern\n" * 450_000 + "2,Genève\n".encode("latin-1"))
+    *_, last = iter_batches(path)
+    assert last["city"][-1] == read_table(path)["city"][-1] == "Genève"
+
+
 def test_a_first_line_of_another_encoding_is_refused(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_bytes("größe\n".encode("latin-1") + "süd\n".encode())

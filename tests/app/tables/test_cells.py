@@ -61,19 +61,13 @@ def one_by_one(column, values):
     return found, wrong, len(unseen)
 
 
-@settings(max_examples=400, deadline=None)
-@given(st.data())
-def test_a_column_says_what_its_cells_say(data):
-    kind = data.draw(st.sampled_from(KINDS))
-    dtype, cells = data.draw(st.sampled_from(list(COLUMNS.items())))
-    values = data.draw(st.lists(st.none() | cells, max_size=12))
-    categories = CATEGORIES if kind == "category" else ()
-    column = Column("x", kind, categories, required=data.draw(st.booleans()))
-    series = pl.Series("x", values, dtype)
+def agree(kind, required, series):
+    """Read a column at once and cell by cell, and compare."""
+    column = Column("x", kind, CATEGORIES if kind == "category" else (), required=required)
     try:
         whole = canonical(series, column)
     except SchemaError:  # then no value of that type fits
-        known = [value for value in values if value is not None and value == value]
+        known = [value for value in series if value is not None and value == value]
         assert len(one_by_one(column, known)[1]) == len(known)
         return
     found, wrong, unseen = one_by_one(column, series.to_list())
@@ -83,6 +77,28 @@ def test_a_column_says_what_its_cells_say(data):
     for row, right in wrong.items():
         assert whole.bad[row].endswith(f", but it must be {right}.")
     assert whole.unseen == unseen
+
+
+@pytest.mark.parametrize("required", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_column_says_what_its_cells_say(kind, required):
+    words = [word.strip("\n ") if "\n" in word else word for word in WORDS.split(";")]
+    agree(kind, required, pl.Series("x", [*words, None]))
+    for cell in words:  # alone, so that no other is odd
+        agree(kind, required, pl.Series("x", [cell, "1", "a", "2026-11-15"]))
+    agree(kind, required, pl.Series("x", [1.0, float("nan"), 2.5, 1e31, float("-inf"), 0.0, None]))
+    agree(kind, required, pl.Series("x", [1.0, float("nan")]))
+    agree(kind, required, pl.Series("x", [3, 7, 1, 0, None]))
+    agree(kind, required, pl.Series("x", [True, False, None]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_any_column_says_what_its_cells_say(kind, data):
+    dtype = data.draw(st.sampled_from([*[pl.String] * 6, *COLUMNS]))
+    values = data.draw(st.lists(st.none() | COLUMNS[dtype], max_size=12))
+    agree(kind, data.draw(st.booleans()), pl.Series("x", values, dtype))
 
 
 @pytest.mark.parametrize(
