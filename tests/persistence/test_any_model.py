@@ -1,4 +1,4 @@
-"""Any fitted model in every command: saved, refused untrusted, scored, reported, served, watched."""
+"""Any fitted model in every command: saved, refused untrusted, scored, served, watched."""
 
 import json
 

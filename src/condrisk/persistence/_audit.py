@@ -20,10 +20,10 @@ _PARTIAL_OPTIONS = {"dtype", "ensure_all_finite"}
 Node = dict[str, Any]
 
 
-def audit(archive: Archive, trust: Trust) -> list[str]:
-    """Return the types in a file, all of them on the list or trusted; nothing of it has run.
+def audit(archive: Archive, trust: Trust) -> tuple[list[str], set[str]]:
+    """Return the types in a file, and what of the caller's trust they need; nothing of it has run.
 
-    Anything else in it is refused.
+    Anything that is neither on the list nor trusted is refused.
     """
     from skops.io._protocol import PROTOCOL
 
@@ -44,7 +44,12 @@ def audit(archive: Archive, trust: Trust) -> list[str]:
             raise
         except (KeyError, TypeError, IndexError, ValueError, AttributeError, RecursionError):
             archive.refuse(f"is damaged: a {node['__class__']} in it is not complete")
-    return sorted(found)
+    return sorted({name for _, name in found}), _used(found)
+
+
+def _used(names: set[tuple[str, str]]) -> set[str]:
+    known = (pair for pair in names if pair[1] not in ALLOWED.get(pair[0], ()))
+    return {str(needed_for(*pair)) for pair in known}
 
 
 def nodes_of(schema: Any) -> Iterator[Node]:
@@ -68,8 +73,8 @@ def names_of(schema: Any) -> set[tuple[str, str]]:
     }
 
 
-def _check_types(archive: Archive, nodes: list[Node], trust: Trust) -> set[str]:
-    """Return the full names of all parts; what is neither on the list nor trusted is refused."""
+def _check_types(archive: Archive, nodes: list[Node], trust: Trust) -> set[tuple[str, str]]:
+    """Return loaders and full names of all parts; what is neither listed nor trusted is refused."""
     if not all(isinstance(node.get(key), str) for node in nodes for key in _TYPE):
         archive.refuse("is damaged: a part of it has no type")
     names = {(node["__loader__"], f"{node['__module__']}.{node['__class__']}") for node in nodes}
@@ -80,7 +85,7 @@ def _check_types(archive: Archive, nodes: list[Node], trust: Trust) -> set[str]:
     )
     if unknown:
         _refuse(archive, unknown, trust)
-    return {name for _, name in names}
+    return names
 
 
 _TYPE = ("__loader__", "__module__", "__class__")
@@ -170,9 +175,19 @@ def _check_json(archive: Archive, node: Node) -> None:
     json.loads(node["content"])
 
 
+def _check_object(archive: Archive, node: Node) -> None:
+    """Refuse a part of a LightGBM booster, which LightGBM itself would take for the whole."""
+    if node["__class__"] != "Booster" or not node["__module__"].startswith("lightgbm."):
+        return
+    text = json.loads(node["content"]["content"]["_handle"]["content"])
+    if not all(f"\n{mark}\n" in text for mark in ("end of trees", "end of parameters")):
+        archive.refuse("is damaged: a booster of lightgbm in it is not complete")
+
+
 _CHECKS = {
     "JsonNode": _check_json,
     "NdArrayNode": _check_array,
+    "ObjectNode": _check_object,
     "PartialNode": _check_partial,
     "RandomGeneratorNode": _check_generator,
     "TreeNode": _check_tree,

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.exceptions import InconsistentVersionWarning
 from threadpoolctl import threadpool_limits
 
-from condrisk._delegate import predict_risk, risk_part
+from condrisk._delegate import assess, risk_part
 from condrisk._files import ModelFileError, open_model_file, write_whole
 from condrisk.persistence._archive import Archive
 from condrisk.persistence._audit import audit
@@ -159,11 +159,11 @@ def load_bytes(data: bytes, name: str, trust: Trust) -> tuple[Any, dict[str, Any
     """Return the model and the manifest in the bytes of a file; `name` is for messages."""
     archive = Archive(io.BytesIO(data), name)
     manifest = manifest_of(archive)
-    types = audit(archive, trust)
-    check_versions(archive, manifest)
+    types, used = audit(archive, trust)
+    check_versions(archive, manifest, used)
     model = _construct(archive, data, types)
     try:
-        validate(model, trust)
+        validate(model)
         _check_agreement(model, manifest)
         _risk_of_example(model, manifest)
     except BadModelError as error:
@@ -208,7 +208,8 @@ def _risk_of_example(model: Any, manifest: dict[str, Any]) -> float:
     given = {} if schema.prediction is None else {"prediction": predictions(model, schema, row)}
     with threadpool_limits(1), warnings.catch_warnings():  # for one row, threads only wait
         warnings.simplefilter("ignore")
-        risk = np.asarray(predict_risk(model, schema.rows(row), **given), dtype=np.float64)
+        found = assess(model, schema.rows(row), **given)
+    risk = np.asarray(found.risk, dtype=np.float64)
     if risk.shape != (1,) or not np.isfinite(risk).all():
         raise BadModelError("holds a model that cannot estimate the risk of its own typical row")
     return float(risk[0])

@@ -69,19 +69,20 @@ def manifest_of(archive: Archive) -> dict[str, Any]:
     return manifest
 
 
-def check_versions(archive: Archive, manifest: dict[str, Any]) -> None:
-    """Refuse a model that another scikit-learn has fitted, or another version of what it trusts.
+def check_versions(archive: Archive, manifest: dict[str, Any], used: set[str]) -> None:
+    """Refuse a model of another scikit-learn, or of another version of what it needs trust in.
 
-    Their insides may be different; patch releases are taken to be alike.
+    Their insides may be different; patch releases are taken to be alike. `used` is what the file
+    needs trust in, whatever its manifest says.
     """
     theirs = {"scikit-learn": manifest["versions"].get("scikit-learn")}
     ours: dict[str, str | None] = {"scikit-learn": version("scikit-learn")}
-    for name, number in manifest["trusted"].items():
+    for name in sorted(used):
         package = name.removeprefix("function:").partition(".")[0]
-        theirs[package], ours[package] = number, version_of(name)
+        theirs[package], ours[package] = manifest["trusted"].get(name), version_of(name)
     for package, number in theirs.items():
         here = ours[package]
-        if number is not None and _minor(str(number)) != _minor(str(here)):
+        if _minor(str(number)) != _minor(str(here)):
             found = "is not installed" if here is None else f"{here} is installed"
             archive.refuse(
                 f"was written with {package[:40]} {str(number)[:20]}, and {found}: fit the model "

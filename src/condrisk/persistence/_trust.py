@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from typing import Any
 
 FUNCTION = "function:"
@@ -163,11 +162,11 @@ def is_function(name: str) -> bool:
 
 
 def version_of(name: str) -> str | None:
-    """Return the installed version of the package that a name of trust is from, if it has one."""
-    top = name.removeprefix(FUNCTION).partition(".")[0]
-    for distribution in packages_distributions().get(top, ()):
-        try:
-            return version(distribution)
-        except PackageNotFoundError:  # pragma: no cover - being uninstalled this moment
-            continue
-    return None
+    """Return the version of the package that a name of trust is from, if it says one.
+
+    The package itself is asked: one module may come from distributions of several names.
+    """
+    found = getattr(
+        import_module(name.removeprefix(FUNCTION).partition(".")[0]), "__version__", None
+    )
+    return None if found is None else str(found)

@@ -19,7 +19,6 @@ from sklearn.tree import BaseDecisionTree
 from sklearn.tree._tree import Tree
 
 from condrisk.learners import LossRegressor
-from condrisk.persistence._trust import Trust
 
 _N_BITSETS = 8  # of 32 bits: a category is a number below 256
 _LEAF = -1
@@ -31,12 +30,13 @@ class BadModelError(ValueError):
     """A part of a loaded model would not work, or do harm."""
 
 
-def validate(model: Any, trust: Trust) -> None:
+def validate(model: Any) -> None:
     """Raise `BadModelError` if any part of a loaded model is not safe to use."""
     sound: set[int] = set()
     parts = list(_parts(model))
     for part in parts:
-        _check_attributes(part, trust)
+        _check_attributes(part)
+        _check_booster(part)
         for kind, check in _CHECKS.items():
             if isinstance(part, kind):
                 sound |= {id(tree) for tree in check(part)}
@@ -67,7 +67,7 @@ def _parts(model: Any) -> Iterator[Any]:
             waiting.extend(vars(part).values())
 
 
-def _check_attributes(part: Any, trust: Trust) -> None:
+def _check_attributes(part: Any) -> None:
     """Refuse attributes that hide those of the type, and threads that no machine has."""
     kind = type(part)
     own = kind.__module__.partition(".")[0] in ("condrisk", "sklearn")
@@ -275,6 +275,13 @@ def _check_linear(model: Any) -> list[Any]:
     )
     _require(fits, f"a {type(model).__name__} whose coefficients do not fit its columns")
     return []
+
+
+def _check_booster(part: Any) -> None:
+    """Refuse a model of one package with the booster of another."""
+    booster = getattr(part, "__dict__", {}).get("_Booster")
+    kinds = (type(part).__module__.partition(".")[0], type(booster).__module__.partition(".")[0])
+    _require(booster is None or kinds[0] == kinds[1], f"a {type(part).__name__} without its trees")
 
 
 _CHECKS: dict[type, Callable[[Any], list[Any]]] = {
