@@ -13,7 +13,7 @@ from condrisk.app.tables import MAX_NUMBER, Column
 
 
 def describe(
-    *, title: str, version: str, model: TableModel, most_rows: int, priced: bool, protected: bool
+    *, title: str, version: str, model: TableModel, most_rows: int, uses_cost: bool, protected: bool
 ) -> dict[str, Any]:
     """Return the OpenAPI description of a service.
 
@@ -25,7 +25,7 @@ def describe(
         The model.
     most_rows : int
         The most rows a request may have.
-    priced : bool
+    uses_cost : bool
         Whether the rule looks at a price.
     protected : bool
         Whether a token is needed.
@@ -53,7 +53,7 @@ def describe(
         "examples": [example],
     }
     decide = document["paths"]["/decide"]["post"]
-    if priced:
+    if uses_cost:
         question["properties"]["cost"] = decide["parameters"][0]["schema"] = _cost(model.cost)
     else:
         del decide["parameters"]

@@ -17,14 +17,14 @@ from condrisk.app.tables import Column
 MOST_CHOICES = 60
 
 
-def page(model: TableModel, *, priced: bool, has_report: bool) -> str:
+def page(model: TableModel, *, uses_cost: bool, has_report: bool) -> str:
     """Return the page at ``/``.
 
     Parameters
     ----------
     model : TableModel
         The model.
-    priced : bool
+    uses_cost : bool
         Whether its rule looks at a price.
     has_report : bool
         Whether there is a longer report to point to.
@@ -42,7 +42,7 @@ def page(model: TableModel, *, priced: bool, has_report: bool) -> str:
     html = Template(_read("try.html")).substitute(
         fields=fields,
         link=link,
-        priced="true" if priced else "false",
+        uses_cost="true" if uses_cost else "false",
         target=escape(str(model.target)),
     )
     panel = Panel(html, script=_read("try.js"), style=_read("try.css"))
