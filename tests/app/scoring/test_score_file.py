@@ -2,6 +2,7 @@
 
 import json
 import threading
+from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import polars as pl
@@ -32,10 +33,7 @@ def test_every_format_into_every_other(tmp_path, given, ending):
     output = tmp_path / f"scored.{ending}"
     summary = score_file(model, source, output, batch_rows=64)
     wanted = expected(model, ROWS)
-    found = read_table(output)
-    if given == "csv" and ending != "csv":  # the model's numbers are numbers: 31 became 31.0
-        found = found.with_columns(pl.col("age").cast(pl.Int64))
-    assert_frame_equal(found, wanted)
+    assert_frame_equal(read_table(output), wanted)
     assert (summary.rows, summary.scored, summary.rejected) == (230, 230, 0)
     assert summary.deferred == wanted["defer"].sum() > 0
     assert summary.mean_risk == pytest.approx(wanted["risk"].mean())
@@ -90,6 +88,77 @@ def test_what_had_to_be_guessed_is_told(tmp_path):
     assert summary.notes == [f"{tmp_path / 'rows.csv'} is not UTF-8; it is read as Latin-1"]
     assert not summary.unseen
     assert "Genève" in (tmp_path / "scored.csv").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_csv_gets_the_types_of_its_cells(tmp_path, ending):
+    """The same in every batch, whether the model reads the column or not."""
+    unread = {
+        "whole": ("7", pl.Int64, 7),
+        "code": ("007", pl.String, "007"),
+        "price": ("1e2", pl.Float64, 100.0),
+        "moment": ("2026-11-15 10:30:01", pl.Datetime("us"), datetime(2026, 11, 15, 10, 30, 1)),
+        "zone": (
+            "2026-11-15T01:30+02:00",
+            pl.Datetime("us", "UTC"),
+            datetime(2026, 11, 14, 23, 30, tzinfo=UTC),
+        ),
+        "day": ("2026-11-15", pl.Date, date(2026, 11, 15)),
+        "paid": ("TRUE", pl.Boolean, True),
+        "word": (" NA ", pl.String, " NA "),
+    }
+    cells = {name: pl.lit(cell) for name, (cell, _, _) in unread.items()}
+    rows = ROWS[:20].drop("note").with_columns(**cells)
+    rows = rows.with_columns(
+        word=pl.when(pl.col("id") == "00003").then(pl.lit("x")).otherwise("word")
+    )
+    lines = rows.write_csv().splitlines()
+    lines[5] = lines[5].replace(f",{rows['age'][4]},", ",old,", 1)
+    (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
+    summary = score_file(
+        number_model(), tmp_path / "rows.csv", tmp_path / f"scored.{ending}", batch_rows=3
+    )
+    assert summary.rejected == 1
+    scored = read_table(summary.output)
+    wanted = {name: dtype for name, (_, dtype, _) in unread.items()}
+    read = {"size": pl.Float64, "age": pl.Float64, "city": pl.String, "since": pl.Date}
+    assert {name: scored.schema[name] for name in wanted | read} == wanted | read
+    assert scored.row(0, named=True).items() >= {n: v for n, (_, _, v) in unread.items()}.items()
+    assert scored["age"].to_list() == [age for k, age in enumerate(rows["age"]) if k != 4]
+
+
+def test_decimal_commas_score_as_points_do(tmp_path):
+    """Also where a bad cell keeps the column from being one of numbers; cells stay as written."""
+    lines = ROWS[:40].drop("note").write_csv(separator=";").splitlines()
+    lines += ["00040;many;31;Bern;true;2020-03-01", "00041;1.250;31;Bern;true;2020-03-01"]
+    points, commas = tmp_path / "points.csv", tmp_path / "commas.csv"
+    points.write_text("\n".join(lines) + "\n")
+    mended = [line.replace(".", ",", 1) for line in lines[:-1]]
+    commas.write_text("\n".join([*mended, lines[-1]]) + "\n")
+    ours, theirs = (
+        score_file(number_model(), path, path.with_name(f"scored-{path.name}"))
+        for path in (commas, points)
+    )
+    assert any("decimal commas" in note for note in ours.notes)
+    assert_frame_equal(read_table(ours.output), read_table(theirs.output)[:-1])
+    assert ours.output.read_text().splitlines()[1].startswith(mended[1])
+    rejects = pl.read_csv(ours.rejects, separator=";")
+    assert rejects["reason"].to_list() == [
+        "column 'size' holds 'many', but it must be a number.",
+        "column 'size' holds '1.250 (in a file with decimal commas)', but it must be a number.",
+    ]
+    typed = score_file(number_model(), commas, tmp_path / "scored.parquet")
+    assert read_table(typed.output)["size"].to_list() == ROWS["size"].to_list()[:40]
+
+
+def test_latin_letters_late_in_the_file_are_read(tmp_path):
+    header, *rows = ROWS[:30].drop("note").write_csv().replace("Genève", "Bern").splitlines()
+    late = rows[0].replace("Bern", "Basel").replace("Basel", "Genève")
+    text = "\n".join([header, *rows * 100, late]) + "\n"
+    assert len(text) > 1 << 17
+    (tmp_path / "rows.csv").write_bytes(text.encode("latin-1"))
+    summary = score_file(number_model(), tmp_path / "rows.csv", tmp_path / "scored.csv")
+    assert (summary.rejected, summary.unseen) == (0, {})
 
 
 def test_columns_of_any_type_stay(tmp_path):
@@ -307,7 +376,7 @@ def test_errors_of_the_reader_are_raised():
 def test_a_cell_that_is_no_text_makes_its_row_a_reject(tmp_path):
     """The row would be fine for the model: an unknown category. Its bytes are not."""
     header, *rows = ROWS[:30].drop("note").write_csv().encode().splitlines()
-    filler = b"\n".join(rows * 700)  # so that the file is taken for UTF-8 before the bad byte
+    filler = b"\n".join(rows * 700)  # in UTF-8, with letters that are not ASCII
     bad = rows[0].replace(ROWS["city"][0].encode(), b"Gen\xe8ve")
     assert bad != rows[0]
     (tmp_path / "rows.csv").write_bytes(b"\n".join([header, filler, bad, rows[1]]) + b"\n")

@@ -1,16 +1,18 @@
 """Tables read in batches: the same rows whatever the format and the size of a batch."""
 
+from datetime import datetime
+from tempfile import NamedTemporaryFile
+
 import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 from scoring_rows import make_rows
 
-from condrisk.app.tables import TableError, iter_batches
-from condrisk.app.tables._batches import TableSource, regroup
+from condrisk.app.tables import TableError, TableSource, iter_batches, read_table
 
 ROWS = make_rows(53)
 
@@ -34,28 +36,23 @@ def test_all_rows_in_order_and_batches_of_one_size(tmp_path, ending, size):
     batches = list(iter_batches(path, batch_rows=size))
     assert [batch.height for batch in batches[:-1]] == [size] * (len(batches) - 1)
     assert len(batches) == -(-53 // size)
-    whole = pl.concat(batches)
-    if ending == "csv":  # text: numbers as they were written
-        assert whole["id"].to_list() == ROWS["id"].to_list()
-        assert whole["note"].to_list() == ROWS["note"].to_list()
-        assert whole["size"].cast(pl.Float64).to_list() == ROWS["size"].to_list()
-        assert whole["age"].null_count() == ROWS["age"].null_count()
-    else:
-        assert whole.equals(ROWS)
+    assert pl.concat(batches).equals(ROWS)
 
 
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(0, 9), max_size=12), st.integers(1, 10))
-def test_regrouping_keeps_rows(lengths, size):
+def test_batches_of_arrow_are_cut_anew_and_keep_their_rows(lengths, size):
     column = pa.array(np.arange(sum(lengths)))
     ends = np.cumsum([0, *lengths])
-    parts = [
-        pa.record_batch([column.slice(ends[k], n)], names=["x"]) for k, n in enumerate(lengths)
-    ]
     schema = pa.schema([("x", pa.int64())])
-    tables = list(regroup(parts, size, schema=schema))
-    assert pa.concat_tables(tables)["x"].to_pylist() == column.to_pylist()
-    assert all(table.num_rows == size for table in tables[:-1])
-    assert tables[-1].num_rows <= size
+    with NamedTemporaryFile(suffix=".arrow") as file:
+        with pa.ipc.new_file(file.name, schema) as writer:
+            for k, n in enumerate(lengths):
+                writer.write(pa.record_batch([column.slice(ends[k], n)], schema=schema))
+        tables = list(iter_batches(file.name, batch_rows=size))
+    assert pl.concat(tables)["x"].to_list() == column.to_pylist()
+    assert all(table.height == size for table in tables[:-1])
+    assert tables[-1].height <= size
     assert len(tables) == max(1, -(-len(column) // size))
 
 
@@ -104,7 +101,10 @@ def test_bytes_that_are_not_text_make_a_row_bad(tmp_path):
     path.write_bytes(b"k,city\n" + fine + b"20000,Gen\xe8ve\n" + fine)
     with TableSource(path, batch_rows=30_000) as source:
         first, second = source
-    assert first.bad == {20_000: "column 'city' holds bytes that are not UTF-8."}
+    assert first.bad == {
+        20_000: "column 'city' holds bytes that are not UTF-8, but other rows are: "
+        "the file mixes encodings."
+    }
     assert first.table["city"][20_000].as_py() == "Gen\ufffdve"
     assert not second.bad
 
@@ -116,14 +116,14 @@ def test_csv_as_people_have_it(tmp_path, encoding, separator):
     text = f"näme{separator}b\nGenève{separator}\nZürich{separator}2\n"
     path.write_bytes(text.encode(encoding))
     (frame,) = iter_batches(path)
-    assert frame.rows(named=True) == [{"näme": "Genève", "b": None}, {"näme": "Zürich", "b": "2"}]
+    assert frame.rows(named=True) == [{"näme": "Genève", "b": None}, {"näme": "Zürich", "b": 2}]
 
 
 def test_one_column_may_have_gaps(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("a\n1\n\n3\n")
     (frame,) = iter_batches(path)
-    assert frame["a"].to_list() == ["1", None, "3"]
+    assert frame["a"].to_list() == [1, None, 3]
 
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow", "arrows"])
@@ -148,3 +148,54 @@ def test_long_groups_of_rows_are_not_read_at_once(tmp_path):
         most = max(most, pa.total_allocated_bytes() - before)
         del frame
     assert most < 16e6  # of 32e6
+
+
+def test_the_type_of_a_column_is_that_of_all_its_cells(tmp_path):
+    """Whatever the first batches hold: the last row decides, and every batch has the same type."""
+    path = tmp_path / "rows.csv"
+    late = {
+        "whole": "2.5",
+        "code": "007",
+        "flag": "perhaps",
+        "day": "2026-11-16 10:00",
+        "n": " NA ",
+    }
+    header, first = ",".join(late), "1,12,true,2026-11-15,3"
+    path.write_text("\n".join([header, *[first] * 90_000, ",".join(late.values())]) + "\n")
+    batches = list(iter_batches(path, batch_rows=40_000))
+    wanted = [pl.Float64, pl.String, pl.String, pl.Datetime("us"), pl.Int64]
+    assert [batch.dtypes for batch in batches] == [wanted] * 3
+    assert batches[-1].row(-1)[1:] == ("007", "perhaps", datetime(2026, 11, 16, 10), None)
+    assert pl.concat(batches).equals(read_table(path))
+
+
+def test_moments_with_an_offset_are_in_utc(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("t\n2026-11-15T01:30:00+02:00\n2026-11-14 23:30:00.5Z\n2026-11-15\n")
+    (frame,) = iter_batches(path)
+    assert frame["t"].dtype == pl.Datetime("us", "UTC")
+    assert [str(t) for t in frame["t"]] == [
+        "2026-11-14 23:30:00+00:00",
+        "2026-11-14 23:30:00.500000+00:00",
+        "2026-11-15 00:00:00+00:00",
+    ]
+
+
+def test_a_bad_cell_does_not_hide_the_decimal_sign(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("x;word\n1,5;1,5\nmany;a\n1.500;b\n-2,25e1;c\n")
+    (frame,) = iter_batches(path)
+    assert frame["x"].to_list() == [
+        "1.5",
+        "many",
+        "1.500 (in a file with decimal commas)",
+        "-2.25e1",
+    ]
+    assert frame["word"].to_list() == ["1,5", "a", "b", "c"]
+
+
+def test_a_first_line_of_another_encoding_is_refused(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_bytes("größe\n".encode("latin-1") + "süd\n".encode())
+    with pytest.raises(TableError, match=r"the first line of .* holds bytes that are not UTF-8"):
+        list(iter_batches(path))

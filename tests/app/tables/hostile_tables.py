@@ -162,9 +162,9 @@ CASES: tuple[TableCase, ...] = (
     TableCase(
         "mixed encodings",
         "Some lines in UTF-8, others in Latin-1, as files have that were glued together.",
-        "Refused, with the first line that differs.",
+        "Refused, with the first row that differs; scoring rejects each such row.",
         raw(rows("c", ["süd"]).encode() + "1,süd,2.0\n".encode("latin-1")),
-        refused="mixes encodings: line 62",
+        refused="in row 61, column 'c' holds bytes that are not UTF-8, but other rows are",
     ),
     TableCase(
         "semicolons",
@@ -176,23 +176,62 @@ CASES: tuple[TableCase, ...] = (
     TableCase(
         "decimal commas",
         "Numbers written as 1,5.",
-        "Refused, with an example: 1,234 may be one number or the other, so none is guessed.",
+        "Read, and a note says so: one sign for the whole file.",
+        text(rows("c", ["1,5", "2,250", " 3 ", "NA"], separator=";").replace(".5\n", ",5\n")),
+        holds=lambda frame, notes, model: (
+            frame["c"].to_list()[:4] == [1.5, 2.25, 3.0, None]
+            and frame["y"].dtype == pl.Float64
+            and any("decimal commas, such as '1,5' in column 'c'" in note for note in notes)
+        ),
+    ),
+    TableCase(
+        "decimal commas and points",
+        "One column of numbers such as 1,5 and another of numbers such as 0.5.",
+        "Refused, with an example.",
         text(rows("c", ["1,5", "2,25"], separator=";")),
-        refused="numbers with commas, such as '1,5'",
+        refused="column 'c' of .* has numbers such as '1,5', which may be thousands",
+    ),
+    TableCase(
+        "thousands",
+        "Numbers written as 1,234 throughout.",
+        "Refused, with an example: it may be one number or a thousand times as much.",
+        text(rows("c", ["1,234", "2,500"], separator=";").replace(".5\n", "\n")),
+        refused="column 'c' of .* has numbers such as '1,234', which may be thousands",
+    ),
+    TableCase(
+        "thousands beside decimal commas",
+        "Numbers written as 1.234 in a file with numbers such as 1,5.",
+        "Refused, with an example.",
+        text(rows("c", ["1.234", "2.500"], separator=";").replace(".5\n", ",5\n")),
+        refused="column 'c' of .* has numbers such as '1.234', which may be thousands",
+    ),
+    TableCase(
+        "thousands and decimals",
+        "Numbers written as 1.234,5.",
+        "Refused, with an example.",
+        text(rows("c", ["1.234,5", "250"], separator=";").replace(".5\n", ",5\n")),
+        refused="column 'c' of .* has numbers such as '1.234,5', which may be thousands",
+    ),
+    TableCase(
+        "late Latin-1",
+        "The only letter that is not ASCII comes after 200,000 bytes.",
+        "Read as Latin-1: the whole file tells the encoding.",
+        text(rows("c", ["a", "b"]) + "1,a,2.5\n" * 25_000 + "1,süd,2.5\n", "latin-1"),
+        holds=lambda frame, notes, model: "süd" in frame["c"] and "Latin-1" in notes[0],
     ),
     TableCase(
         "a cell too many",
         "A row with more cells than the header.",
         "Refused, with the row.",
         text(rows("c", ["1"]) + "1,2,3,4\n"),
-        refused="line 62 has 4 cells, but the first line names 3 columns",
+        refused="in row 61, there are 4 cells where the header has 3: '1,2,3,4'",
     ),
     TableCase(
         "a cell too few",
         "A row with fewer cells than the header.",
         "Refused, with the row.",
         text(rows("c", ["1"]) + "1,2\n"),
-        refused="line 62 has 2 cells, but the first line names 3 columns",
+        refused="in row 61, there are 2 cells where the header has 3: '1,2'",
     ),
     TableCase(
         "quotation mark not closed",
@@ -254,6 +293,17 @@ CASES: tuple[TableCase, ...] = (
         "Used, as days.",
         text(rows("c", lambda k: f"2026-11-{1 + k % 28:02d}")),
         holds=kind("date"),
+    ),
+    TableCase(
+        "moments",
+        "Moments written as 2026-11-15T01:30:00+02:00.",
+        "Read as moments in UTC; the day is used, with a note.",
+        text(rows("c", lambda k: f"2026-11-{2 + k % 27:02d}T01:30:00+02:00")),
+        holds=lambda frame, notes, model: (
+            str(frame["c"][0]) == "2026-11-01 23:30:00+00:00"
+            and kind("date")(frame, notes, model)
+            and "of column 'c' the day is used, not the time of day" in notes
+        ),
     ),
     TableCase(
         "dates of unknown order",

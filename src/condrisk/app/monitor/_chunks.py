@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from condrisk.app.tables import TableError
+from condrisk.app.tables import TableError, read_moments
 
 # Hours, days, weeks, months, quarters, years; as polars writes them.
 _EVERY = re.compile(r"[1-9]\d{0,3}(h|d|w|mo|q|y)")
@@ -105,22 +105,10 @@ def chunks_by_time(times: pl.Series, every: str) -> list[Chunk]:
 
 
 def read_times(column: pl.Series) -> pl.Series:
-    """Return a column as moments, null where nothing stands; text is read as ISO 8601."""
-    dtype = column.dtype
-    if dtype == pl.Date or isinstance(dtype, pl.Datetime):
-        if isinstance(dtype, pl.Datetime) and dtype.time_zone is not None:
-            column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-        return column.cast(pl.Datetime("us"))
-    if dtype == pl.Null:
-        return column.cast(pl.Datetime("us"))
-    if dtype != pl.String:
+    """Return a column as moments in UTC, null where none stands; text is read as ISO 8601."""
+    try:
+        return read_moments(column)
+    except TypeError:
         raise TableError(
-            f"column {column.name!r} must hold dates or moments, but it is of type {dtype}."
-        )
-    text = column.str.strip_chars().str.replace("T", " ", literal=True)
-    found = text.str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False).cast(pl.Datetime("us"))
-    clock = text.str.extract(r"^\d{4}-\d{2}-\d{2} (\d{2}:\d{2})", 1)
-    hours = clock.str.slice(0, 2).cast(pl.Int64, strict=False).fill_null(0)
-    minutes = clock.str.slice(3, 2).cast(pl.Int64, strict=False).fill_null(0)
-    moment = found.to_physical() + (hours * 60 + minutes) * 60_000_000
-    return moment.cast(pl.Datetime("us")).alias(column.name)
+            f"column {column.name!r} must hold dates or moments, but it is of type {column.dtype}."
+        ) from None

@@ -26,8 +26,8 @@ class Future(Protocol):
 class Engine(NamedTuple):
     """Scores batches, several at a time."""
 
-    # Gets the columns of the model, whether they are text, and known bad rows.
-    submit: Callable[[pa.Table, bool, dict[int, str]], Future]
+    # Gets the columns of the model, and known bad rows.
+    submit: Callable[[pa.Table, dict[int, str]], Future]
     depth: int  # how many batches are to be under way
 
 
@@ -45,8 +45,8 @@ def local_engine(model: TableModel, *, cost: float | None, threads: int | None) 
         ThreadPoolExecutor(n_threads, initializer=_one_thread) as pool,
     ):
 
-        def send(table: pa.Table, text: bool, bad: dict[int, str]) -> Future:
-            return pool.submit(score_table, model, table, cost=cost, text=text, bad=bad)
+        def send(table: pa.Table, bad: dict[int, str]) -> Future:
+            return pool.submit(score_table, model, table, cost=cost, bad=bad)
 
         try:
             yield Engine(send, 2 * n_threads)
@@ -68,8 +68,8 @@ def dask_engine(
         # The model is the result of a task: should its worker die, another makes it again.
         there = submit(client, _identity, model)
 
-        def send(table: pa.Table, text: bool, bad: dict[int, str]) -> Future:
-            return submit(client, _score_ipc, there, _to_ipc(table), cost, text, bad)
+        def send(table: pa.Table, bad: dict[int, str]) -> Future:
+            return submit(client, _score_ipc, there, _to_ipc(table), cost, bad)
 
         threads = sum(client.nthreads().values())
         yield Engine(send, 2 * max(threads, 2))
@@ -87,8 +87,8 @@ def _to_ipc(table: pa.Table) -> bytes:
 
 
 def _score_ipc(
-    model: TableModel, packed: bytes, cost: float | None, text: bool, bad: dict[int, str]
+    model: TableModel, packed: bytes, cost: float | None, bad: dict[int, str]
 ) -> pa.Table:
     """Score a batch, in the process of a worker."""
     table = pa.ipc.open_stream(packed).read_all()
-    return score_table(model, table, cost=cost, text=text, bad=bad)
+    return score_table(model, table, cost=cost, bad=bad)

@@ -45,10 +45,11 @@ def score_file(
     """Add prediction, risk and decision to the rows of a file, however many they are.
 
     Rows are read, scored and written in batches, at the same time. Their order and all their
-    columns stay; columns of CSV that the model does not read become text in Parquet and Arrow.
-    Rows that the model cannot take are written, with their numbers and the reasons, into a file
-    of rejects beside the output. The output is there when it is complete; stopped before, the
-    same call goes on from the last batch that was scored.
+    columns stay. From CSV to CSV the cells stay as they are written; in Parquet and Arrow a column
+    of CSV has the type that all of its cells have, as `read_table` finds it. Rows that the model
+    cannot take are written, with their numbers and the reasons, into a file of rejects beside the
+    output. The output is there when it is complete; stopped before, the same call goes on from
+    the last batch that was scored.
 
     Parameters
     ----------
@@ -192,7 +193,7 @@ def _run(
         for batch in batches:
             scores = journal.load(batch.number, batch.table.num_rows)
             if scores is None:
-                scores = engine.submit(batch.table.select(columns), files.from_csv, batch.bad)
+                scores = engine.submit(batch.values(columns), batch.bad)
             under_way.append((batch, scores))
             if len(under_way) >= engine.depth:
                 finish()

@@ -18,7 +18,16 @@ from condrisk.app.models import TableModel
 from condrisk.app.scoring._journal import Journal, difference
 from condrisk.app.scoring._scores import ADDED
 from condrisk.app.scoring._summary import ScoreSummary
-from condrisk.app.tables import Batch, TableError, TableSource, TableWriter, to_polars
+from condrisk.app.tables import (
+    Batch,
+    Column,
+    Layout,
+    TableError,
+    TableSource,
+    TableWriter,
+    canonical,
+    to_polars,
+)
 
 
 def check_names(names: Sequence[str], model: TableModel, prefix: str) -> None:
@@ -63,7 +72,7 @@ class Output:
     ) -> None:
         self.path, self.rejects = path, rejects_path(path)
         self.model, self.journal = model, journal
-        self.from_csv, self.separator = source.separator is not None, source.separator or ","
+        self.layout = source.layout
         self.names = [prefix + name for name in ADDED]
         self._stack = ExitStack()
         self._rejected: TableWriter | None = None
@@ -79,7 +88,11 @@ class Output:
 
     def _open(self, path: Path) -> TableWriter:
         draft = self.journal.draft(path.name)
-        return self._stack.enter_context(TableWriter(path, draft=draft, separator=self.separator))
+        written = self.layout
+        style = (
+            {} if written is None else {"separator": written.separator, "decimal": written.decimal}
+        )
+        return self._stack.enter_context(TableWriter(path, draft=draft, **style))
 
     def write(self, batch: Batch, scores: pa.Table) -> pa.Table:
         """Write a batch, and return the scores of its good rows."""
@@ -90,8 +103,8 @@ class Output:
             rows, scores = batch.table.filter(good), scores.filter(good)
         else:
             rows = batch.table
-        if self.from_csv and self._scored.format != "csv":
-            rows = _with_types(rows, self.model)
+        if self.layout is not None and self._scored.format != "csv":
+            rows = _with_types(rows, self.layout, self.model)
         for name, column in zip(self.names, scores.columns, strict=False):
             if name not in rows.column_names:
                 rows = rows.append_column(name, column)
@@ -120,14 +133,25 @@ def _unused_name(name: str, taken: Sequence[str]) -> str:
     return name
 
 
-def _with_types(rows: pa.Table, model: TableModel) -> pa.Table:
-    """Return text from CSV with the columns of the model as the numbers or dates that they are."""
-    typed = [column.name for column in model.schema.columns if column.kind != "category"]
-    checked = model.schema.check(to_polars(rows.select(list(model.schema.names)), "the table"))
-    values: pl.DataFrame = checked.good.select(typed)
-    for name, column in zip(typed, values.to_arrow().columns, strict=True):
-        rows = rows.set_column(rows.column_names.index(name), name, column)
-    return rows
+def _with_types(rows: pa.Table, layout: Layout, model: TableModel) -> pa.Table:
+    """Return text from CSV in the types of the file; the same types for every batch of it.
+
+    A column that only rejected rows keep from being of one type is what the model reads in it.
+    """
+    kinds = {column.name: column for column in model.schema.columns}
+    columns = [
+        _typed(cells, layout, kinds.get(cells.name)) for cells in to_polars(rows, "the table")
+    ]
+    return pl.DataFrame(columns).to_arrow()
+
+
+def _typed(cells: pl.Series, layout: Layout, column: Column | None) -> pl.Series:
+    dtype = layout.types[cells.name]
+    if column is not None and column.kind in ("category", "text"):
+        return cells
+    if column is not None and (column.kind == "boolean" or dtype == pl.String):
+        return canonical(layout.with_points(cells), column).values
+    return cells if dtype == pl.String else layout.typed(cells)
 
 
 class Receipt:

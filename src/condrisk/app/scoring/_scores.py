@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from condrisk.app.models import TableModel
-from condrisk.app.tables import Checked, Column, to_polars
+from condrisk.app.tables import Checked, to_polars
 
 ADDED = ("prediction", "risk", "defer")
 _UNSEEN = b"unseen"
@@ -28,7 +28,6 @@ def score_table(
     table: pa.Table,
     *,
     cost: float | None,
-    text: bool = False,
     bad: Mapping[int, str] | None = None,
 ) -> pa.Table:
     """Score rows that may be bad.
@@ -41,8 +40,6 @@ def score_table(
         Rows, with the columns of the model among theirs.
     cost : float or None
         The price of asking; None is the model's own.
-    text : bool
-        Whether the columns are text from CSV, in which spaces around a category mean nothing.
     bad : mapping of int to str, optional
         Rows that are known to be bad already, with the reason.
 
@@ -53,17 +50,7 @@ def score_table(
         there, for a good one all but the reason.
     """
     frame = to_polars(table.select(list(model.schema.names)), "the table")
-    if text:
-        frame = pl.DataFrame([_read_text(frame[c.name], c) for c in model.schema.columns])
     return _scored(model, frame, cost=cost, bad=dict(bad or {}))
-
-
-def _read_text(cells: pl.Series, column: Column) -> pl.Series:
-    """Return text without the spaces around it, or the numbers that all of it is."""
-    if column.kind == "number":
-        numbers = cells.cast(pl.Float64, strict=False)
-        return numbers if numbers.null_count() == cells.null_count() else cells
-    return cells.str.strip_chars() if column.kind == "category" else cells
 
 
 def _scored(

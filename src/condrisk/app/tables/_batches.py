@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,18 +12,23 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
 from condrisk.app._errors import TableError
 from condrisk.app._paths import table_format
-from condrisk.app.tables._csv import Dialect, check_names, read_dialect
+from condrisk.app.tables._csv import (
+    Layout,
+    as_text,
+    check_names,
+    first_line,
+    read_batches,
+    read_layout,
+    table_errors,
+)
 
 BATCH_ROWS = 65_536
 # Of wide tables a batch has fewer rows: so many cells at most, but never fewer rows than this.
 _CELLS, _FEWEST = 1 << 22, 1024
-# How much of a CSV file is parsed at a time: no row can be longer.
-_BLOCK = 1 << 22
 _BUFFER = 1 << 16
 # So many lines in a row that do not fit the header, and it is not a table.
 _MOST_MALFORMED = 100_000
@@ -46,6 +50,8 @@ class Batch:
         By position in the table, rows that cannot be used, and why: bytes that are not text.
     malformed : tuple of (int, str)
         Lines of CSV that are no rows of the table: the number of each, and what is wrong.
+    layout : Layout or None
+        How the file is written, if it is CSV.
     """
 
     number: int
@@ -53,6 +59,26 @@ class Batch:
     rows: NDArray[np.int64]
     bad: dict[int, str] = field(default_factory=dict)
     malformed: tuple[tuple[int, str], ...] = ()
+    layout: Layout | None = None
+
+    def values(self, names: Sequence[str]) -> pa.Table:
+        """Return some columns for a model to read: numbers of CSV with decimal points.
+
+        Parameters
+        ----------
+        names : sequence of str
+            The columns.
+
+        Returns
+        -------
+        pyarrow.Table
+            The same rows.
+        """
+        table = self.table.select(list(names))
+        if self.layout is None or self.layout.decimal == ".":
+            return table
+        frame = to_polars(table, str(self.layout.path))
+        return pl.DataFrame([self.layout.with_points(cells) for cells in frame]).to_arrow()
 
 
 def iter_batches(
@@ -71,8 +97,8 @@ def iter_batches(
     Yields
     ------
     polars.DataFrame
-        At least one, without rows if the table has none. Columns of CSV are text, as the types of
-        rows not read yet are not known; `Schema.check` makes of them what a model needs.
+        At least one, without rows if the table has none. A column of CSV has the type that all of
+        its cells in the file have, as `read_table` gives it.
 
     Raises
     ------
@@ -92,11 +118,19 @@ def iter_batches(
     """
     with TableSource(path, batch_rows=batch_rows) as source:
         for batch in source:
-            wrong = [*batch.malformed, *((batch.rows[at], why) for at, why in batch.bad.items())]
-            if wrong:
-                row, reason = min(wrong)
-                raise TableError(f"{path} could not be read: in row {row:,}, {reason}")
-            yield to_polars(batch.table, str(path))
+            yield read_frame(batch, str(path))
+
+
+def read_frame(batch: Batch, name: str) -> pl.DataFrame:
+    """Return the rows of a batch in the types of the file; a row that is none is an error."""
+    wrong = [*batch.malformed, *((batch.rows[at], why) for at, why in batch.bad.items())]
+    if wrong:
+        row, reason = min(wrong)
+        raise TableError(f"{name} could not be read: in row {row:,}, {reason}")
+    frame = to_polars(batch.table, name)
+    if batch.layout is None:
+        return frame
+    return pl.DataFrame([batch.layout.typed(cells) for cells in frame])
 
 
 def to_polars(table: pa.Table, name: str) -> pl.DataFrame:
@@ -104,7 +138,7 @@ def to_polars(table: pa.Table, name: str) -> pl.DataFrame:
     try:
         frame = pl.from_arrow(table)
     except (pl.exceptions.PolarsError, pa.ArrowException, ValueError, TypeError) as error:
-        raise TableError(f"{name} has a column that cannot be used: {_first(error)}") from None
+        raise TableError(f"{name} has a column that cannot be used: {first_line(error)}") from None
     assert isinstance(frame, pl.DataFrame)
     return frame
 
@@ -125,8 +159,8 @@ class TableSource:
         The columns.
     n_rows : int or None
         How many rows there are; None where only reading tells.
-    separator : str or None
-        What stands between the cells of CSV.
+    layout : Layout or None
+        How the file is written, if it is CSV: encoding, separator, decimal sign, types.
     batch_rows : int
         How many rows a batch has.
     notes : list of str
@@ -138,7 +172,7 @@ class TableSource:
             raise ValueError(f"batch_rows must be at least 1; got {batch_rows}.")
         self.path = Path(path)
         kind = table_format(self.path)
-        self.separator: str | None = None
+        self.layout: Layout | None = None
         self.n_rows: int | None = None
         self.notes: list[str] = []
         # Lines of CSV that do not fit: those met and not reported yet, and how many were reported.
@@ -148,7 +182,7 @@ class TableSource:
         self._size = self._file.size()
         opener: Callable[[], Iterator[pa.RecordBatch]] = getattr(self, f"_open_{kind}")
         self.schema: pa.Schema
-        with _table_errors(self.path):
+        with table_errors(self.path):
             self._read = opener()
         check_names(self.schema.names, str(self.path))
         width = max(1, len(self.schema.names))
@@ -168,7 +202,7 @@ class TableSource:
 
     def __iter__(self) -> Iterator[Batch]:
         start = number = 0
-        with _table_errors(self.path):
+        with table_errors(self.path):
             for table in regroup(self._read, self.batch_rows, schema=self.schema):
                 yield self._batch(number, start, table)
                 number, start = number + 1, start + table.num_rows
@@ -185,8 +219,8 @@ class TableSource:
         positions = np.arange(start, stop)
         shift = self._n_reported + np.searchsorted(here, positions, side="right")
         self._n_reported += len(here)
-        table, bad = _as_text(table) if self.separator is not None else (table, {})
-        return Batch(number, table, positions + 1 + shift, bad, tuple(reported))
+        table, bad = as_text(table) if self.layout is not None else (table, {})
+        return Batch(number, table, positions + 1 + shift, bad, tuple(reported), self.layout)
 
     # -- the formats --------------------------------------------------------------------------
 
@@ -210,48 +244,17 @@ class TableSource:
         return _checked(reader)
 
     def _open_csv(self) -> Iterator[pa.RecordBatch]:
-        dialect = read_dialect(self.path, note=self.notes.append)
-        self.separator = dialect.separator
-        self.schema = pa.schema([(name, pa.string()) for name in dialect.names])
-        return self._read_csv(dialect)
-
-    def _read_csv(self, dialect: Dialect) -> Iterator[pa.RecordBatch]:
-        names = list(dialect.names)
-        self._n_skipped = 1 + _blank_lines(self.path, dialect)
-        try:
-            yield from arrow_csv.open_csv(
-                self._file,
-                arrow_csv.ReadOptions(
-                    use_threads=False,  # else lines that do not fit have no numbers
-                    block_size=_BLOCK,
-                    column_names=names,
-                    skip_rows=self._n_skipped,
-                    encoding=dialect.encoding,
-                ),
-                arrow_csv.ParseOptions(
-                    delimiter=dialect.separator,
-                    newlines_in_values=True,
-                    ignore_empty_lines=len(names) > 1,
-                    invalid_row_handler=self._keep_malformed,
-                ),
-                arrow_csv.ConvertOptions(
-                    # Bytes: a cell that is not text must not end it all.
-                    column_types=dict.fromkeys(names, pa.binary()),
-                    null_values=[""],
-                    strings_can_be_null=True,
-                    quoted_strings_can_be_null=False,
-                ),
-            )
-        except pa.ArrowInvalid as error:
-            if "Could not skip initial" not in str(error):  # else there is nothing but a header
-                raise
+        self.layout = read_layout(self.path)
+        self.notes.extend(self.layout.notes())
+        self.schema = pa.schema([(name, pa.string()) for name in self.layout.names])
+        return read_batches(self._file, self.layout, self._keep_malformed)
 
     def _keep_malformed(self, row: Any) -> str:
         reason = (
             f"there are {row.actual_columns} cells where the header has {row.expected_columns}: "
             f"{row.text!r}."
         )
-        self._malformed.append((row.number - self._n_skipped, reason))
+        self._malformed.append((row.number - 1, reason))  # the header is a line
         return "skip" if len(self._malformed) <= _MOST_MALFORMED else "error"
 
 
@@ -281,50 +284,3 @@ def _checked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         batch.validate(full=True)
         yield batch
-
-
-def _as_text(table: pa.Table) -> tuple[pa.Table, dict[int, str]]:
-    """Return bytes as text, and the rows where they are not UTF-8."""
-    bad: dict[int, str] = {}
-    columns = []
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        try:
-            columns.append(column.cast(pa.string()))
-        except pa.ArrowInvalid:
-            columns.append(_decoded(column, name, bad))
-    return pa.table(columns, names=table.column_names), bad
-
-
-def _decoded(column: pa.ChunkedArray, name: str, bad: dict[int, str]) -> pa.Array:
-    cells = []
-    for at, cell in enumerate(column.to_pylist()):
-        text = (cell or b"").decode(errors="replace")
-        if text.encode() != (cell or b""):
-            bad.setdefault(at, f"column {name!r} holds bytes that are not UTF-8.")
-        cells.append(None if cell is None else text)
-    return pa.array(cells, pa.string())
-
-
-def _blank_lines(path: Path, dialect: Dialect) -> int:
-    """Count the empty lines before the header."""
-    with open(path, encoding=dialect.encoding, errors="replace") as file:
-        count = 0
-        while not file.readline(1 << 16).strip("\ufeff \t\r\n"):
-            count += 1
-        return count
-
-
-@contextmanager
-def _table_errors(path: Path) -> Iterator[None]:
-    """Turn what Arrow says about a broken file into one sentence about the file."""
-    try:
-        yield
-    except TableError:
-        raise
-    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
-        raise TableError(f"{path} could not be read: {_first(error)}") from None
-
-
-def _first(error: BaseException) -> str:
-    text = (str(error) or type(error).__name__).splitlines()[0].removeprefix("CSV parse error: ")
-    return text[:200]

@@ -1,4 +1,7 @@
-"""The cells of one column: given the type that a model needs, or named with what is wrong."""
+"""The cells of one column: given the type that a model needs, or named with what is wrong.
+
+Cells of the obvious form are read all at once, and every other one by the reader of single cells.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +13,30 @@ import polars as pl
 
 from condrisk.app._dtypes import is_day, is_text
 from condrisk.app._errors import SchemaError
+from condrisk.app.tables._cell_reader import MISSING_WORDS, Reader, plain_reader
 from condrisk.app.tables._columns import MAX_NUMBER
+from condrisk.app.tables._moments import MOMENT_TYPE, moments_of, naive_utc
 
 if TYPE_CHECKING:
     from condrisk.app.tables._schema import Column
 
-# What people write where there is nothing; compared in lower case.
-MISSING_WORDS = ("", "na", "n/a", "nan", "null", "none", "-")
-TRUE_WORDS, FALSE_WORDS = ("true", "1", "yes", "t"), ("false", "0", "no", "f")
 # In a message, a cell is cut to this many characters.
 _SHOWN = 40
 
 
 @dataclass(frozen=True)
 class Cells:
-    """A column in the type of its kind, with what is wrong, by row."""
+    """A column in the type of its kind, with what is wrong, by row.
+
+    Attributes
+    ----------
+    values : polars.Series
+        Float64, String, Boolean, Date or Datetime; null where nothing stands, or what is wrong.
+    bad : dict of int to str
+        By position, a sentence about each cell that does not fit.
+    unseen : int
+        How many cells hold a category that was not seen when fitting.
+    """
 
     values: pl.Series
     bad: dict[int, str] = field(default_factory=dict)
@@ -32,109 +44,148 @@ class Cells:
 
 
 def canonical(given: pl.Series, column: Column) -> Cells:
-    """Return the cells of a column as its kind needs them."""
-    cells = _MAKERS[column.kind](given, column)
-    if column.required:
-        return _require(cells, given, column)
+    """Return the cells of a column as its kind needs them: what `cell_reader` says of each.
+
+    Parameters
+    ----------
+    given : polars.Series
+        Text, numbers, booleans, days or moments.
+    column : Column
+        What they must be.
+
+    Returns
+    -------
+    Cells
+        The values, and what is wrong with the others.
+
+    Raises
+    ------
+    SchemaError
+        Where the column is of a type that its kind never has.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from condrisk.app.tables import Column, canonical
+    >>> cells = canonical(pl.Series("size", ["1.5", "large", "NA"]), Column("size", "number"))
+    >>> cells.values.to_list(), cells.bad
+    ([1.5, None, None], {1: "column 'size' holds 'large', but it must be a number."})
+    """
+    obvious, wanted = _OBVIOUS[column.kind]
+    plain = _plain(given, column.kind)
+    if plain is None:
+        raise _wrong_type(given, wanted)
+    values = obvious(plain, column)
+    odd = values.is_null() & plain.is_not_null()
+    cells = _decide(plain, odd, values, column) if odd.any() else Cells(values)
+    if column.required and plain.null_count():
+        right = _complaint(plain_reader(column, lambda: None))
+        bad = {row: _sentence(given, row, right) for row in _rows(plain.is_null())}
+        return Cells(cells.values, bad | cells.bad, cells.unseen)
     return cells
 
 
-def _numbers(given: pl.Series, column: Column) -> Cells:
-    dtype = given.dtype
-    if is_text(dtype):
-        values, bad = _numbers_of_text(given)
-    elif dtype.is_numeric() or dtype in (pl.Boolean, pl.Null):
-        values, bad = given.cast(pl.Float64), {}
-    else:
-        raise _wrong_type(given, "numbers")
+def _plain(given: pl.Series, kind: str) -> pl.Series | None:
+    """Return a column as text, numbers, booleans, days or moments; None if its kind has no such."""
+    dtype: Any = given.dtype
+    if is_text(dtype) or dtype == pl.Null:
+        return given if dtype == pl.String else given.cast(pl.String)
+    if is_day(dtype):
+        days = given if dtype == pl.Date else naive_utc(given)
+        return None if kind in ("number", "boolean") else days
+    if kind in ("date", "datetime") or not (dtype.is_numeric() or dtype == pl.Boolean):
+        return None
+    if dtype == pl.Float32 and kind in ("category", "text"):
+        return given.fill_nan(None).cast(pl.String).cast(pl.Float64)  # as it would be written
+    return (
+        given.cast(pl.Float64).fill_nan(None) if dtype.is_float() or dtype.is_decimal() else given
+    )
+
+
+def _decide(given: pl.Series, odd: pl.Series, values: pl.Series, column: Column) -> Cells:
+    """Let the reader of single cells decide about the odd ones, each distinct one once."""
+    rows = _rows(odd)
+    cells = given.gather(rows).to_list()
+    unseen_now: list[None] = []
+    read = plain_reader(column, lambda: unseen_now.append(None))
+    known: dict[Any, Any] = {}
+    wrong: dict[Any, str] = {}
+    unseen: set[Any] = set()
+    for cell in dict.fromkeys(cells):
+        try:
+            known[cell] = read(cell)
+        except ValueError as error:
+            known[cell], wrong[cell] = None, str(error)
+        if unseen_now:
+            unseen.add(cell)
+            unseen_now.clear()
+    found = pl.Series(given.name, [known[cell] for cell in cells], dtype=values.dtype, strict=False)
+    bad = {
+        row: _sentence(given, row, wrong[cell])
+        for row, cell in zip(rows, cells, strict=True)
+        if cell in wrong
+    }
+    if found.null_count() < len(found):
+        values = values.clone().scatter(rows, found)
+    return Cells(values, bad, sum(cell in unseen for cell in cells))
+
+
+def _rows(where: pl.Series) -> list[int]:
+    return where.arg_true().to_list()
+
+
+# Each returns what is plain to see, and null for every cell that is not.
+
+
+def _obvious_numbers(given: pl.Series, column: Column) -> pl.Series:
+    values = given.cast(pl.Float64, strict=False)
     low, high = values.min(), values.max()  # both pass over NaN
-    if low is not None and (low < -MAX_NUMBER or high > MAX_NUMBER):  # type: ignore[operator]
-        far = (values.abs() > MAX_NUMBER) & values.is_not_nan()
-        bad |= _bad_rows(far, given, f"a number between -{MAX_NUMBER:g} and {MAX_NUMBER:g}")
-    return Cells(values, bad)
+    if low is not None and not (low >= -MAX_NUMBER and high <= MAX_NUMBER):  # type: ignore[operator]
+        values = values.set(values.abs() > MAX_NUMBER, None)
+    return values.fill_nan(None) if given.dtype == pl.String else values
 
 
-def _numbers_of_text(given: pl.Series) -> tuple[pl.Series, dict[int, str]]:
-    values = given.cast(pl.String).cast(pl.Float64, strict=False)
-    if values.null_count() == given.null_count():
-        return values, {}
-    text = clean_text(given)  # slower, and seldom needed
-    values = text.cast(pl.Float64, strict=False)
-    return values, _bad_rows(text.is_not_null() & values.is_null(), given, "a number")
-
-
-def _categories(given: pl.Series, column: Column) -> Cells:
-    dtype = given.dtype
-    if is_text(dtype):
-        values = given if dtype == pl.String else given.cast(pl.String)
-        if set(column.categories) == {"true", "false"}:
-            values = values.str.to_lowercase()
-    elif dtype == pl.Boolean:
-        words = ("True", "False") if "True" in column.categories else ("true", "false")
-        values = given.replace_strict({True: words[0], False: words[1]}, return_dtype=pl.String)
-    elif dtype.is_float():  # 3.0 is what becomes of the category 3 where one is missing
+def _obvious_categories(given: pl.Series, column: Column) -> pl.Series:
+    text = given
+    if given.dtype.is_float():
         whole = given.cast(pl.Int64, strict=False)
-        as_text = whole.cast(pl.String)
-        values = as_text.zip_with(whole.cast(dtype) == given, given.cast(pl.String))
-    elif dtype.is_integer() or dtype == pl.Null:
-        values = given.cast(pl.String)
-    else:
-        raise _wrong_type(given, "categories")
-    allowed = pl.Enum(column.categories)
-    known = values.cast(allowed, strict=False)
-    if known.null_count() > values.null_count():
-        text = values.str.strip_chars()
-        known = known.zip_with(known.is_not_null(), text.cast(allowed, strict=False))
-        unseen = known.is_null() & ~missing_words(text)
-        return Cells(known.cast(pl.String), unseen=int(unseen.sum()))
-    return Cells(values)
+        text = whole.set((whole.cast(pl.Float64) != given).fill_null(True), None).cast(pl.String)
+    elif given.dtype != pl.String:
+        text = given.cast(pl.String)
+    if is_day(given.dtype) or given.dtype == pl.Boolean:
+        return text.clear(len(text))
+    known = text.cast(pl.Enum(column.categories), strict=False)
+    return text if known.null_count() == given.null_count() else known.cast(pl.String)
 
 
-def _booleans(given: pl.Series, column: Column) -> Cells:
-    dtype = given.dtype
-    if dtype in (pl.Boolean, pl.Null):
-        return Cells(given.cast(pl.Boolean))
-    if dtype.is_numeric():
-        text = given.cast(pl.Float64).fill_nan(None).cast(pl.String).str.strip_suffix(".0")
-    elif is_text(dtype):
-        text = clean_text(given).str.to_lowercase()
-    else:
-        raise _wrong_type(given, "true or false")
-    words = dict.fromkeys(TRUE_WORDS, True) | dict.fromkeys(FALSE_WORDS, False)
-    values = text.replace_strict(words, default=None, return_dtype=pl.Boolean)
-    return Cells(values, _bad_rows(text.is_not_null() & values.is_null(), given, "true or false"))
+def _obvious_booleans(given: pl.Series, column: Column) -> pl.Series:
+    if given.dtype == pl.Boolean:
+        return given
+    return pl.Series(given.name, [], pl.Boolean).clear(len(given))
 
 
-def _dates(given: pl.Series, column: Column) -> Cells:
-    dtype = given.dtype
-    if is_day(dtype) or dtype == pl.Null:
-        return Cells(given.cast(pl.Date))
-    if not is_text(dtype):
-        raise _wrong_type(given, "dates")
-    text = clean_text(given)
-    values = as_days(text)
-    bad = text.is_not_null() & values.is_null()
-    return Cells(values, _bad_rows(bad, given, "a date such as 2026-11-15"))
+def _obvious_days(given: pl.Series, column: Column) -> pl.Series:
+    return _obvious_moments(given, column).cast(pl.Date)
 
 
-def as_days(text: pl.Series) -> pl.Series:
-    """Return dates, and moments of which the day is kept, as ISO 8601 writes them; else null."""
-    shape = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$"
-    fitting = text.set(~text.str.contains(shape).fill_null(False), None)
-    return fitting.str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False)
+def _obvious_moments(given: pl.Series, column: Column) -> pl.Series:
+    return moments_of(given) if given.dtype == pl.String else given.cast(MOMENT_TYPE)
 
 
-_MAKERS: dict[str, Callable[[pl.Series, Any], Cells]] = {
-    "number": _numbers,
-    "category": _categories,
-    "boolean": _booleans,
-    "date": _dates,
+def _obvious_texts(given: pl.Series, column: Column) -> pl.Series:
+    if given.dtype == pl.String or given.dtype.is_integer():
+        return given.cast(pl.String)
+    return pl.Series(given.name, [], pl.String).clear(len(given))
+
+
+_OBVIOUS: dict[str, tuple[Callable[[pl.Series, Any], pl.Series], str]] = {
+    "number": (_obvious_numbers, "numbers"),
+    "category": (_obvious_categories, "categories"),
+    "boolean": (_obvious_booleans, "true or false"),
+    "date": (_obvious_days, "dates"),
+    "datetime": (_obvious_moments, "dates and times"),
+    "text": (_obvious_texts, "text"),
 }
-
-
-def missing_words(text: pl.Series) -> pl.Series:
-    """Tell which cells of a column of stripped text stand for nothing."""
-    return text.str.to_lowercase().is_in(MISSING_WORDS).fill_null(True)
 
 
 def clean_text(values: pl.Series) -> pl.Series:
@@ -158,35 +209,32 @@ def clean_text(values: pl.Series) -> pl.Series:
     ['a', None, None]
     """
     text = values.cast(pl.String).str.strip_chars()
-    return text.set(missing_words(text), None)
+    short = text.str.len_bytes() <= max(map(len, MISSING_WORDS))
+    if not short.any():
+        return text
+    empty = text.str.to_lowercase().is_in(list(MISSING_WORDS))
+    return text.set(empty.fill_null(True), None)
 
 
-def _require(cells: Cells, given: pl.Series, column: Column) -> Cells:
-    """Make a row bad that has nothing in the column, or nothing known."""
-    empty = cells.values.is_null()
-    if cells.values.dtype.is_float():
-        empty |= cells.values.is_nan().fill_null(True)
-    if not empty.any():
-        return cells
-    right = f"one of {', '.join(column.categories[:12])}" if column.categories else column.kind
-    return Cells(cells.values, _bad_rows(empty, given, right) | cells.bad)
+# -- sentences ------------------------------------------------------------------------------------
 
 
-def _bad_rows(where: pl.Series, given: pl.Series, right: str) -> dict[int, str]:
-    rows = where.fill_null(False).arg_true()
-    shown = given.gather(rows).to_list()
-    return {
-        row: _sentence(given.name, value, right)
-        for row, value in zip(rows.to_list(), shown, strict=True)
-    }
+def _complaint(read: Reader) -> str:
+    """Return what a required cell that is empty should have been."""
+    try:
+        read(None)
+    except ValueError as error:
+        return str(error)
+    raise AssertionError("the column is not required")  # pragma: no cover
 
 
-def _sentence(name: str, value: Any, right: str) -> str:
+def _sentence(given: pl.Series, row: int, right: str) -> str:
+    value = given[row]
     if value is None or value == "":
-        return f"column {name!r} is empty, but it must be {right}."
+        return f"column {given.name!r} is empty, but it must be {right}."
     text = repr(value)
     text = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
-    return f"column {name!r} holds {text}, but it must be {right}."
+    return f"column {given.name!r} holds {text}, but it must be {right}."
 
 
 def _wrong_type(given: pl.Series, wanted: str) -> SchemaError:

@@ -10,7 +10,8 @@ import polars as pl
 
 from condrisk.app._errors import TableError
 from condrisk.app._paths import Format, table_format
-from condrisk.app.tables._csv import check_names, read_csv
+from condrisk.app.tables._batches import BATCH_ROWS, TableSource, read_frame
+from condrisk.app.tables._csv import check_names
 
 # A table that is read at once may have this many bytes as numbers of eight bytes.
 MOST_BYTES = 8 << 30
@@ -32,7 +33,9 @@ def read_table(
     Returns
     -------
     polars.DataFrame
-        Columns of CSV have the type of what stands in them.
+        Columns of CSV have the type that all of their cells have: whole numbers, numbers, true or
+        false, dates, moments (in UTC where they have an offset), else text without spaces around
+        it. Cells such as "NA" are null.
 
     Raises
     ------
@@ -53,10 +56,24 @@ def read_table(
     kind = table_format(path)
     if path.stat().st_size > MOST_FILE_BYTES:
         raise TableError(f"{path} is too large to be read at once: take a sample of its rows.")
-    frame = read_csv(path, note=note) if kind == "csv" else _read_arrow(path, kind)
+    note = note or (lambda what: None)
+    frame = _read_csv(path, note) if kind == "csv" else _read_arrow(path, kind)
     if not frame.height:
         raise TableError(f"{path} has no rows.")
     return frame
+
+
+def _read_csv(path: Path, note: Callable[[str], None]) -> pl.DataFrame:
+    with TableSource(path, batch_rows=BATCH_ROWS) as source:
+        layout = source.layout
+        assert layout is not None
+        for what in source.notes:
+            note(what)
+        layout.refuse_unclear()
+        for name, found in layout.facts.items():
+            if found.long and layout.types[name].is_numeric():
+                note(f"column {name!r} has numbers of more than 18 digits; they are rounded")
+        return pl.concat([read_frame(batch, str(path)) for batch in source])
 
 
 def _read_arrow(path: Path, kind: Format) -> pl.DataFrame:

@@ -33,6 +33,8 @@ class TableWriter:
         Where to write until then, on the same file system. None: beside it.
     separator : str, default=","
         What to put between the cells of CSV.
+    decimal : {".", ","}, default="."
+        What to put before the decimals of numbers in CSV.
 
     Examples
     --------
@@ -56,12 +58,13 @@ class TableWriter:
         *,
         draft: str | os.PathLike[str] | None = None,
         separator: str = ",",
+        decimal: str = ".",
     ) -> None:
         self.path = Path(path)
         self.format = written_format(self.path)
         beside = self.path.with_name(f".{self.path.name}.{token_hex(4)}.tmp")
         self._draft = beside if draft is None else Path(draft)
-        self._separator = separator
+        self._separator, self._decimal = separator, decimal
         self._file: Any = None
         self._sink: _Sink | None = None
         self._schema: pa.Schema | None = None
@@ -110,7 +113,7 @@ class TableWriter:
 
     def _open(self, schema: pa.Schema) -> _Sink:
         if self.format == "csv":
-            return _CsvSink(self._file, str(self.path), self._separator)
+            return _CsvSink(self._file, str(self.path), self._separator, self._decimal)
         if self.format == "parquet":
             return _ParquetSink(self._file, schema)
         return _ArrowSink(self._file, schema)
@@ -139,8 +142,9 @@ class _Sink(Protocol):
 class _CsvSink:
     """Text, with the names on the first line."""
 
-    def __init__(self, file: Any, name: str, separator: str) -> None:
-        self.file, self.name, self.separator = file, name, separator
+    def __init__(self, file: Any, name: str, separator: str, decimal: str) -> None:
+        self.file, self.name = file, name
+        self.separator, self.decimal = separator, decimal
         self.header = True
 
     def write(self, rows: pa.Table) -> None:
@@ -151,7 +155,12 @@ class _CsvSink:
                 f"column {nested[0]!r} holds lists or structures, which CSV cannot: "
                 f"write Parquet or Arrow instead."
             )
-        frame.write_csv(self.file, include_header=self.header, separator=self.separator)
+        frame.write_csv(
+            self.file,
+            include_header=self.header,
+            separator=self.separator,
+            decimal_comma=self.decimal == ",",
+        )
         self.header = False
 
     def close(self) -> None:
