@@ -394,7 +394,8 @@ def against(folder: Path, other: Path) -> dict[str, Any]:
             }
             found[predictor] = {
                 f"{connections} connections, {rows} rows": _in_turns(
-                    servers, request_to("/decide", json.dumps({"rows": [row] * rows}).encode()),
+                    servers,
+                    request_to("/decide", json.dumps({"rows": [row] * rows}).encode()),
                     connections,
                 )
                 for connections, rows in LOADS

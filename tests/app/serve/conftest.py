@@ -22,6 +22,23 @@ from condrisk.app.serve._server import Server
 N_ROWS = 160
 
 
+class Stranger:
+    """A risk estimator that inherits from nothing: the mean of the target, and |x| for the risk."""
+
+    def fit(self, X, y, *, sample_weight=None, prediction=None):
+        self.mean_ = float(np.mean(y))
+        return self
+
+    def predict(self, X, *, prediction=None):
+        return np.full(len(X), self.mean_)
+
+    def predict_risk(self, X, *, prediction=None):
+        return np.abs(np.nan_to_num(np.asarray(X)[:, 0]))
+
+    def loss_values(self, X, y, *, prediction=None):
+        return (np.asarray(y) - self.mean_) ** 2
+
+
 def table(n_rows=N_ROWS, seed=0):
     """Columns of every kind, one with gaps."""
     rng = np.random.default_rng(seed)
@@ -63,12 +80,15 @@ def models():
     frame = table()
     linear = fit_table(frame.drop("ill"), target="y", cost=1.0, predictor="linear", refit=False)
     boosting = HistGradientBoostingRegressor(max_iter=20)
+    X = linear.encode(linear.schema.check(frame).good)
+    stranger = Deferral(Stranger(), cost=0.5).fit(X, frame["y"].to_numpy())
     classes = {"task": "classification", "target": "ill", "classes": ["ill", "well"]}
     given = frame.with_columns(
         guess=pl.when(pl.col("x") > 0).then(pl.lit("ill")).otherwise(pl.lit("well"))
     )
     return {
         "linear": linear,
+        "stranger": TableModel(stranger, linear.manifest | {"cost": 0.5}),
         "logistic": fit_table(
             frame.drop("y"), target="ill", cost=0.2, predictor="linear", refit=False
         ),

@@ -16,7 +16,7 @@ from pyarrow import ipc
 from condrisk.app.serve import create_app
 from condrisk.app.serve._arrow_rows import ARROW
 from condrisk.app.serve._body import read_body
-from condrisk.app.serve._json_rows import JSON
+from condrisk.app.serve._json import JSON
 from condrisk.app.serve._refusal import RefusedError
 
 LIMIT = 20_000

@@ -171,7 +171,10 @@ def _machine_routes(
         return json_response(description)
 
     endpoints = {
-        "/health": health, "/model": manifest, "/metrics": counters, "/openapi.json": openapi
+        "/health": health,
+        "/model": manifest,
+        "/metrics": counters,
+        "/openapi.json": openapi,
     }
     return [Route(path, endpoint) for path, endpoint in endpoints.items()]
 

@@ -148,9 +148,7 @@ class Batcher(Generic[Job, Result]):
             return
         self._busy = True
         if rows <= self._at_once:
-            began = perf_counter()
-            results = self._results([item.job for item in batch])
-            self._done(batch, results, perf_counter() - began)
+            self._done(batch, *self._computed(batch))
         else:
             self._batches.put(batch)
 
@@ -182,14 +180,23 @@ class Batcher(Generic[Job, Result]):
         # Small batches gain nothing from several threads, and lose much where cores are busy.
         threadpool_limits(1)
         while (batch := self._batches.get()) is not None:
-            began = perf_counter()
-            results: Sequence[Result | BaseException]
-            try:
-                results = self._results([item.job for item in batch])
-            except BaseException as error:  # a panic of compiled code must not end the thread
-                results = [error] * len(batch)
-            seconds = perf_counter() - began
-            self._loop.call_soon_threadsafe(self._done, batch, results, seconds)
+            self._loop.call_soon_threadsafe(self._done, batch, *self._computed(batch))
+
+    # -- in either --------------------------------------------------------------------------
+
+    def _computed(
+        self, batch: list[_Waiting[Job, Result]]
+    ) -> tuple[Sequence[Result | BaseException], float]:
+        """Return the results, and the seconds that they took."""
+        began = perf_counter()
+        results: Sequence[Result | BaseException]
+        try:
+            results = self._results([item.job for item in batch])
+        except BaseException as error:  # a panic of compiled code must not end the service
+            failure = RuntimeError("the computation broke off")
+            failure.__cause__ = error
+            results = [failure] * len(batch)
+        return results, perf_counter() - began
 
     def _results(self, jobs: list[Job]) -> Sequence[Result | BaseException]:
         try:

@@ -7,6 +7,7 @@ the socket and the model is most of the work.
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from typing import Any
 from urllib.parse import parse_qs
@@ -15,6 +16,7 @@ from condrisk.app.models import TableModel
 from condrisk.app.serve._arrow_rows import read_arrow
 from condrisk.app.serve._batcher import Batcher
 from condrisk.app.serve._body import read_body
+from condrisk.app.serve._columns import columns_of, example_row
 from condrisk.app.serve._decider import Decided, Decider, Job
 from condrisk.app.serve._json import JSON, encode
 from condrisk.app.serve._json_rows import JsonReader
@@ -27,6 +29,7 @@ from condrisk.app.tables import MAX_NUMBER, TableError
 BATCH_ROWS = 4096
 # Longer bodies are read in a thread, so that short requests need not wait for them.
 LONG_BODY = 1 << 16
+_LOG = logging.getLogger(__name__)
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -71,7 +74,7 @@ class Decide:
         self._timeout = timeout
         self._metrics = metrics
         self._reader = JsonReader(
-            model.schema.columns, most_rows=max_rows, on_unseen=metrics.unseen.inc
+            columns_of(model), most_rows=max_rows, on_unseen=metrics.unseen.inc
         )
         decider = Decider(model, uses_cost=self.uses_cost, metrics=metrics)
         self.batcher: Batcher[Job, Decided] = Batcher(
@@ -84,7 +87,7 @@ class Decide:
 
     def _rows_at_once(self, decider: Decider) -> int:
         try:
-            ((example,), _) = self._reader.read(encode({"rows": [self._model.manifest["example"]]}))
+            ((example,), _) = self._reader.read(encode({"rows": [example_row(self._model)]}))
         except RefusedError:
             return 0
         return decider.rows_at_once(example)
@@ -96,6 +99,11 @@ class Decide:
         except RefusedError as refusal:
             if refusal.rows:
                 self._metrics.refused.inc(len(refusal.rows))
+            await refusal.response()(scope, receive, send)
+            return
+        except Exception:
+            _LOG.exception("A request to /decide failed.")
+            refusal = RefusedError(500, "The model failed; the log of the service says how.")
             await refusal.response()(scope, receive, send)
             return
         head = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from itertools import chain
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -117,7 +116,7 @@ class Decider:
             began = perf_counter()
             try:
                 self._all([job])
-            except ValueError:
+            except Exception:  # the example is none for this model; its requests will be told
                 return 0
             seconds.append(perf_counter() - began)
         return AT_ONCE_ROWS if min(seconds) <= AT_ONCE_SECONDS else 0
@@ -127,7 +126,9 @@ class Decider:
         with np.errstate(all="ignore"):
             decision = self._model.decide(self._frame(jobs), cost=self._costs(jobs))
         decided = Decided(
-            np.asarray(decision.prediction), np.asarray(decision.risk), np.asarray(decision.deferred)
+            np.asarray(decision.prediction),
+            np.asarray(decision.risk),
+            np.asarray(decision.deferred),
         )
         for name, values in (("prediction", decided.prediction), ("risk", decided.risk)):
             if values.dtype.kind == "f" and not np.isfinite(values).all():
@@ -138,11 +139,15 @@ class Decider:
         if all(type(job.rows) is list for job in jobs):
             return self._framed(list(chain.from_iterable(job.rows for job in jobs)))
         return pl.concat(
-            [job.rows if isinstance(job.rows, pl.DataFrame) else self._framed(job.rows) for job in jobs]
+            [
+                job.rows if isinstance(job.rows, pl.DataFrame) else self._framed(job.rows)
+                for job in jobs
+            ]
         )
 
     def _framed(self, rows: Sequence[Row]) -> pl.DataFrame:
-        return pl.DataFrame(rows, schema=self._types, orient="row")
+        columns = zip(self._types.items(), zip(*rows, strict=True), strict=True)
+        return pl.DataFrame([pl.Series(name, cells, kind) for (name, kind), cells in columns])
 
     def _undecidable_rows(self, job: Job) -> dict[int, str]:
         """Return rows that have no answer, and why, by halving until they are alone."""

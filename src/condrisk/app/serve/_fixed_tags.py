@@ -50,7 +50,10 @@ def _fixed(value: Any, done: dict[int, Any]) -> Any:
 
 
 def _fixed_estimator(estimator: Any, done: dict[int, Any]) -> Any:
-    tags = get_tags(estimator)  # of the original: those of its parts are not fixed
+    try:
+        tags = get_tags(estimator)  # of the original: those of its parts are not fixed
+    except Exception:  # whoever asks for them will be told
+        return estimator
     done[id(estimator)] = made = copy.copy(estimator)
     for name, part in vars(estimator).items():
         made.__dict__[name] = _fixed(part, done)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from condrisk.app.serve._cell_reader import cell_reader
 from condrisk.app.serve._json import decode, shown
 from condrisk.app.serve._refusal import RefusedError, bad_rows
-from condrisk.app.tables import Column
+from condrisk.app.tables import Column, cell_reader
 
 Row = tuple[Any, ...]
 

@@ -177,8 +177,9 @@ form.addEventListener("submit", (event) => {
 form.addEventListener("reset", soon);
 form.addEventListener("change", soon);
 if (usesCost) {
-  for (const name of ["price", "slider"]) document.getElementById(name).addEventListener("input", soon);
-  document.getElementById("reset").addEventListener("click", soon);
+  // Slider and button are the report's, which is not always there.
+  for (const name of ["price", "slider"]) document.getElementById(name)?.addEventListener("input", soon);
+  document.getElementById("reset")?.addEventListener("click", soon);
 }
 decide();
 })();
