@@ -386,7 +386,7 @@ def against(folder: Path, other: Path) -> dict[str, Any]:
     found: dict[str, Any] = {"limit": "throughput at least 0.9 of the other's"}
     for predictor in ("linear", "boosting", "forest"):
         paths = {name: _fitted_by(source, folder, predictor) for name, source in sources.items()}
-        row = load_model(paths["here"]).manifest["example"]
+        row = open_model(paths["here"]).schema.example
         with ExitStack() as stack:
             servers = {
                 name: stack.enter_context(server(paths[name], source=source))

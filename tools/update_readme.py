@@ -28,7 +28,7 @@ def quickstart() -> str:
     """Return the two tables of the quickstart."""
     record = json.loads((RESULTS / "quickstart.json").read_text())
     names = [row["estimate"] for row in record["risk"] if row["estimate"] != "constant"]
-    head = ["price", "always ask", "never ask", *(f"{n} (accepted)" for n in names), "oracle"]
+    head = ["cost", "always defer", "never defer", *(f"{n} (accepted)" for n in names), "oracle"]
     rows = [
         [
             *(f"{row[key]:.4g}" for key in ("cost", "always_defer", "never_defer")),

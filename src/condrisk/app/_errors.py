@@ -1,4 +1,4 @@
-"""What is raised where a table or a model file of the user's is wrong."""
+"""What is raised where a table of the user's is wrong."""
 
 from __future__ import annotations
 
@@ -9,7 +9,3 @@ class TableError(ValueError):
 
 class SchemaError(TableError):
     """A table cannot be what a model was fitted on, whichever of its rows are taken."""
-
-
-class ModelFileError(ValueError):
-    """A model file cannot be used; the message is one sentence that says why."""

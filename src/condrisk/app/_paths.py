@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Literal
 
-from condrisk.app._errors import ModelFileError, TableError
+from condrisk._files import open_model_file
+from condrisk.app._errors import TableError
 
 Format = Literal["csv", "parquet", "arrow", "stream"]
 WrittenFormat = Literal["csv", "parquet", "arrow"]
 
-MOST_MODEL_BYTES = 2 << 30
 _ENDINGS: dict[str, WrittenFormat] = {
     ".csv": "csv",
     ".parquet": "parquet",
@@ -80,26 +79,10 @@ def written_format(path: Path) -> WrittenFormat:
     return found
 
 
-def open_model(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a model file, if it is a file and no larger than one can be."""
-    name = str(path)
-    try:
-        found = Path(path).stat()
-        if not stat.S_ISREG(found.st_mode):
-            raise ModelFileError(f"{name} is not a file.")
-        if found.st_size > MOST_MODEL_BYTES:
-            raise ModelFileError(f"{name} has {found.st_size / 2**30:,.0f} GiB; no model has.")
-        return open(path, "rb")
-    except FileNotFoundError:
-        raise ModelFileError(f"{name} does not exist.") from None
-    except OSError as error:
-        raise ModelFileError(f"{name} cannot be read: {error.strerror}.") from None
-
-
 def check_inputs(model: Path | None, *tables: Path | None) -> None:
     """Refuse a path where no model, or no table, can be; nothing is looked for where it is None."""
     if model is not None:
-        open_model(model).close()
+        open_model_file(model).close()
     for table in tables:
         if table is not None:
             table_format(table)

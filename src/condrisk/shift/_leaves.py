@@ -18,7 +18,7 @@ class Leaves:
     Parameters
     ----------
     tree : sklearn.tree._tree.Tree
-        The tree.
+        The tree, which is not kept here: its forest has it.
     X : ndarray of float32, shape (n_samples, n_features)
         The calibration rows.
     min_rows : int
@@ -28,7 +28,6 @@ class Leaves:
     """
 
     def __init__(self, tree: Any, X: Thin, min_rows: int, spread: Thin) -> None:
-        self.tree = tree
         levels = _levels(tree)
         count, low, high = _fill(tree, X, levels)
         home = np.zeros(tree.node_count, dtype=np.intp)
@@ -41,9 +40,9 @@ class Leaves:
         gap = np.where(width > 0, width, spread) / np.maximum(self.rows - 1, 1)[:, None]
         self.per_gap = (1 / gap).astype(np.float32)
 
-    def count(self, X: Thin, margin: float) -> NDArray[np.float64]:
+    def count(self, tree: Any, X: Thin, margin: float) -> NDArray[np.float64]:
         """Return how many calibration rows share each row's leaf, fewer if it lies beyond them."""
-        place = self.place[self.tree.apply(X)]
+        place = self.place[tree.apply(X)]
         outside = np.maximum(self.low[place] - X, X - self.high[place]) * self.per_gap[place]
         # A missing value, on either side, is not beyond anything.
         gaps = np.fmax.reduce(outside, axis=1, initial=0.0)

@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from condrisk._state import leaves_rows_out
 from condrisk._validation import validated
 from condrisk.shift._leaves import Leaves, trees_of
 
@@ -140,10 +141,7 @@ class DistanceSupport(_Support):
         X, rows = self._check(X, sample_weight)
         X = X[rows]
         self._center, self._scale = _center_and_scale(X)
-        k = min(self.n_neighbors, len(X) - 1)
-        algorithm = "kd_tree" if X.shape[1] <= MOST_FEATURES_OF_TREES else "brute"
-        self._neighbors = NearestNeighbors(n_neighbors=k, algorithm=algorithm)
-        self._neighbors.fit(self._scaled(X))
+        self._neighbors = self._index(self._scaled(X))
         farthest = self._neighbors.kneighbors()[0][:, -1]  # of others: none is its own neighbour
         # Where most rows are repeated, the usual distance is that of those that are not.
         apart = farthest if np.median(farthest) > 0 else farthest[farthest > 0]
@@ -170,6 +168,23 @@ class DistanceSupport(_Support):
             distance, _ = self._neighbors.kneighbors(self._scaled(X[block]))
             support[block] = np.exp(-0.5 * (distance / self.usual_distance_) ** 2).sum(axis=1)
         return support
+
+    def _index(self, scaled: Floats) -> NearestNeighbors:
+        k = min(self.n_neighbors, len(scaled) - 1)
+        algorithm = "kd_tree" if scaled.shape[1] <= MOST_FEATURES_OF_TREES else "brute"
+        return NearestNeighbors(n_neighbors=k, algorithm=algorithm).fit(scaled)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        if leaves_rows_out() and "_neighbors" in state:
+            # A model file gets the rows, which can be checked, and not the tree around them.
+            state["_neighbors"] = np.asarray(state["_neighbors"]._fit_X)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if isinstance(getattr(self, "_neighbors", None), np.ndarray):
+            self._neighbors = self._index(self._neighbors)
 
     def _scaled(self, X: Floats) -> Floats:
         return np.where(np.isnan(X), -MISSING, (X - self._center) / self._scale)
@@ -284,15 +299,21 @@ class ForestSupport(_Support):
         X, rows = self._check(X, sample_weight)
         X = X[rows]
         self.forest_ = self._fitted_forest(X, y, rows)
-        trees = trees_of(self.forest_)
-        if trees[0].n_features != X.shape[1]:
-            raise ValueError(
-                f"X has {X.shape[1]} features, but the forest was fitted on {trees[0].n_features}."
-            )
+        trees = self._trees(X.shape[1])
         thin = as_float32(X)
         spread = _center_and_scale(X)[1].astype(np.float32)
         self._leaves = [Leaves(tree, thin, self.min_rows, spread) for tree in trees]
         return self
+
+    def _trees(self, n_features: int) -> list[Any]:
+        """Return the trees, which read columns of `X` without a look at how many there are."""
+        trees = trees_of(self.forest_)
+        for tree in trees:
+            if tree.n_features != n_features:
+                raise ValueError(
+                    f"X has {n_features} features, but the forest was fitted on {tree.n_features}."
+                )
+        return trees
 
     def _fitted_forest(self, X: Floats, y: Any, rows: NDArray[np.intp]) -> Any:
         from sklearn.frozen import FrozenEstimator  # not loaded by `import sklearn.ensemble`
@@ -333,11 +354,12 @@ class ForestSupport(_Support):
             A mean number of calibration rows; near zero where every tree has to extrapolate.
         """
         thin = as_float32(self._check_new(X))
+        trees = self._trees(thin.shape[1])
         support = np.zeros(len(thin))
         for start in range(0, len(thin), ROWS_PER_BLOCK):
             block = thin[start : start + ROWS_PER_BLOCK]
-            for leaves in self._leaves:
-                support[start : start + ROWS_PER_BLOCK] += leaves.count(block, self.margin)
+            for tree, leaves in zip(trees, self._leaves, strict=True):
+                support[start : start + ROWS_PER_BLOCK] += leaves.count(tree, block, self.margin)
         return support / len(self._leaves)
 
 

@@ -12,8 +12,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
-from torch import Tensor
+from torch import Tensor, nn
 
+from condrisk._files import ModelFileError
+from condrisk._state import leaves_rows_out
 from condrisk.torch._forward import Batches
 from condrisk.torch._images import InputSpec, channel_statistics, prepare, upload
 from condrisk.torch._module import make_module, module_arguments, try_out
@@ -148,6 +150,15 @@ class BaseTorch(BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "network_")
+
+    def __getstate__(self) -> dict[str, Any]:
+        if leaves_rows_out() and isinstance(self.module, nn.Module):
+            raise ModelFileError(
+                f"module must be a class or function for a model file, which keeps its name, its "
+                f"keywords (module_params) and its weights; got an instance of "
+                f"{type(self.module).__name__}."
+            )
+        return super().__getstate__()
 
 
 def check_weight(

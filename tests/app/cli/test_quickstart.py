@@ -13,14 +13,13 @@ import pytest
 from typer.testing import CliRunner
 
 from condrisk.app.cli import app
-from condrisk.app.cli._table import TableError, read_table
-from condrisk.metrics import deferral_loss, risk_error
 
 run = CliRunner().invoke
 ROOT = Path(__file__).parents[3]
 
 # A progress bar asks for the terminal's width and matplotlib for a cache folder; neither is ours.
 FIGURES = {"cost_curve.png", "risk_calibration.png", "risk_coverage.png", "risk_profile.png"}
+TEXTS = {"results.json", "quickstart.py", "report.html"}
 
 
 def quickstart(*arguments):
@@ -52,9 +51,17 @@ def patients(tmp_path):
 def test_the_embedded_set_gives_tables_figures_results_and_code(tmp_path):
     result = quickstart("--dataset", "energy", "--output", tmp_path)
     assert result.exit_code == 0, result.output
-    for word in ("always ask", "never ask", "oracle", "accepted", "L¹", "L²", "The same in Python"):
+    for word in (
+        "always defer",
+        "never defer",
+        "oracle",
+        "accepted",
+        "L¹",
+        "L²",
+        "The same in Python",
+    ):
         assert word in result.output
-    assert {path.name for path in tmp_path.iterdir()} == FIGURES | {"results.json", "quickstart.py"}
+    assert {path.name for path in tmp_path.iterdir()} == FIGURES | TEXTS
     record = json.loads((tmp_path / "results.json").read_text())
     assert record["task"] == "regression"
     for row in record["deferral"]:
@@ -73,16 +80,14 @@ def test_the_printed_python_gives_the_printed_numbers(patients, tmp_path, target
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
         made = runpy.run_path(str(folder / "quickstart.py"))
-    name = "PlugInRisk" if target == "outcome" else "RegressionRisk"
-    expected = record["deferral"][0][f"{name}_loss"]
-    assert -made["model"].score(made["X_test"], made["y_test"]) == pytest.approx(expected)
-    assert float(said.getvalue().split()[-1]) == pytest.approx(expected)
-    loss = made["model"].loss_values(made["X_test"], made["y_test"])
-    risk = made["model"].predict_risk(made["X_test"])
-    assert deferral_loss(loss, risk, 0.3) == pytest.approx(expected)
-    errors = {row["estimate"]: row for row in record["risk"]}
-    assert errors[name]["L1"] == pytest.approx(risk_error(loss, risk, norm=1))
-    assert errors[name]["L2"] == pytest.approx(risk_error(loss, risk, norm=2))
+    (row,) = record["deferral"]
+    figures = made["report"].at(0.3)
+    assert figures.loss == pytest.approx(row["RegressionRisk_loss"])
+    assert 1 - figures.rate == pytest.approx(row["RegressionRisk_coverage"])
+    assert (figures.always, figures.never) == (0.3, pytest.approx(row["never_defer"]))
+    assert figures.oracle == pytest.approx(row["oracle"])
+    assert said.getvalue().strip() == str(figures)
+    assert record["rows"]["test"] == made["report"].n_rows
 
 
 def test_the_record_in_the_repository_is_what_the_command_gives(tmp_path):
@@ -101,19 +106,41 @@ def test_a_users_table_is_told_apart_and_nothing_is_dropped_in_silence(patients,
     result = quickstart("--data", patients, "--target", "outcome", "--output", tmp_path / "out")
     said = re.sub(r"\s+", " ", result.output)
     assert "classification of outcome" in said
-    assert "column 'name' is left out: it is text with 236 distinct values" in said
+    assert "column 'name' is left out: it is text with 177 distinct values" in said
     assert "4 rows are left out: they have no target" in said
-    assert "PlugInRisk" in said
-    assert "RegressionRisk" in said
+    assert "177 rows to fit on, 59 to test on, 4 features" in said
 
 
-def test_the_task_is_told_from_the_target_unless_said(patients):
-    assert read_table(patients, "outcome", None).task == "classification"
-    assert read_table(patients, "smokes", None).task == "classification"
-    assert read_table(patients, "days", None).task == "regression"
-    assert read_table(patients, "age", None).task == "regression"
-    with pytest.raises(TableError, match="--task regression needs numbers"):
-        read_table(patients, "outcome", "regression")
+def test_any_table_that_fit_reads(patients, tmp_path):
+    """Semicolons, decimal commas, Latin-1, Parquet: the figures are the same."""
+    table = pl.read_csv(patients).with_columns(ward=pl.col("ward").replace({"south": "süd"}))
+    table.write_csv(tmp_path / "plain.csv")
+    text = table.write_csv(separator=";", decimal_comma=True)
+    (tmp_path / "european.csv").write_bytes(text.encode("latin-1"))
+    table.write_parquet(tmp_path / "table.parquet")
+    records = []
+    for name in ("plain.csv", "european.csv", "table.parquet"):
+        result = quickstart(
+            *("--data", tmp_path / name, "--target", "days", "--cost", 9, "--cost", 20),
+            *("--output", tmp_path / "out"),
+        )
+        assert result.exit_code == 0, result.output
+        records.append(json.loads((tmp_path / "out" / "results.json").read_text()))
+        assert records[-1].pop("data") == name
+    assert records[0] == records[1] == records[2]
+    assert [row["cost"] for row in records[0]["deferral"]] == [9, 20]
+    assert "condrisk" in (tmp_path / "out" / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("target", "task"),
+    [("outcome", "classification"), ("smokes", "classification"), ("age", "regression")],
+)
+def test_the_task_is_told_from_the_target(patients, tmp_path, target, task):
+    out = tmp_path / "out"
+    result = quickstart("--data", patients, "--target", target, "--output", out)
+    assert result.exit_code == 0, result.output
+    assert json.loads((out / "results.json").read_text())["task"] == task
 
 
 @pytest.mark.parametrize(
@@ -122,12 +149,16 @@ def test_the_task_is_told_from_the_target_unless_said(patients):
         (["--data", "missing.csv", "--target", "y"], "missing.csv does not exist"),
         (["--data", "PATIENTS"], "--data needs --target"),
         (["--data", "PATIENTS", "--target", "death"], "--target 'death' is not a column"),
-        (["--data", "EMPTY", "--target", "a"], "could not be read as CSV"),
-        (["--data", "SHORT", "--target", "a"], "at least 50 are needed"),
+        (["--data", "EMPTY", "--target", "a"], "empty.csv is empty"),
+        (["--data", "SHORT", "--target", "a"], "at least 67 are needed"),
+        (
+            ["--data", "PATIENTS", "--target", "outcome", "--task", "regression"],
+            "column 'outcome' must be numbers for regression",
+        ),
         (["--dataset", "iris"], "iris"),
         (["--loss", "log_loss"], "loss 'log_loss' is for classification"),
         (["--loss", "mse"], "loss must be one of"),
-        (["--cost", "-1"], "--cost is a price"),
+        (["--cost", "-1"], "--cost must be a number of at least 0"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_exit_code_two(arguments, message, patients, tmp_path):

@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 
 import condrisk.app.serve
 from condrisk.app.cli import _serve
-from condrisk.app.models import fit_table, save_model
+from condrisk.app.models import fit_table
+from condrisk.persistence import save_model
 
 app = typer.Typer()
 app.command()(_serve.serve)
@@ -33,7 +34,7 @@ def path(tmp_path_factory):
     frame = pl.DataFrame({"x": range(100), "y": [float(x % 7) for x in range(100)]})
     model = fit_table(frame, target="y", task="regression", cost=2.0, predictor="linear")
     path = tmp_path_factory.mktemp("model") / "model.skops"
-    save_model(model, path)
+    save_model(model.model, path, model.schema, target="y", reference=model.reference)
     return path
 
 

@@ -7,14 +7,11 @@ import polars as pl
 import pytest
 from scipy.stats import binomtest
 
-from condrisk.app.monitor import (
-    Reference,
-    expected_loss,
-    loss_alarm,
-)
+from condrisk.app.models import fit_table
+from condrisk.app.monitor import Reference, expected_loss, loss_alarm, monitor
 from condrisk.app.monitor._alarm import BETS, mixed_evidence, scaled_excess
 from condrisk.app.monitor._chunks import chunks_by_rows, chunks_by_time, read_times
-from condrisk.app.tables import TableError
+from condrisk.app.tables import TableError, iter_batches
 
 
 def draw(shape, rng, kind="squared", factor=1.0):
@@ -75,6 +72,27 @@ def test_weeks_begin_on_mondays_and_hours_are_kept():
         ("2026-01-01 00:00", [4, 0]),
         ("2026-01-01 06:00", [1]),
     ]
+
+
+def test_text_with_an_offset_and_typed_moments_are_in_the_same_chunks(tmp_path):
+    """Half past one in Athens is the day before in UTC, whatever the file says it in."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    rows = pl.DataFrame({"x": x, "y": x + rng.normal(size=400)})
+    model = fit_table(rows[:300], target="y", cost=1.0, predictor="linear")
+    days = [datetime(2026, 11, 1 + k // 10, 1, 30) for k in range(100)]
+    typed = rows[300:].with_columns(t=pl.Series(days).dt.replace_time_zone("Europe/Athens"))
+    text = pl.Series([f"{day:%Y-%m-%dT%H:%M}+02:00" for day in days])
+    typed.write_parquet(tmp_path / "typed.parquet")
+    written = rows[300:].with_columns(t=text)
+    written.write_csv(tmp_path / "text.csv")
+    written.write_csv(tmp_path / "commas.csv", separator=";", decimal_comma=True)
+    found = [
+        monitor(model, iter_batches(path), every="1d", time="t").to_dict()
+        for path in sorted(tmp_path.iterdir())
+    ]
+    assert found[0] == found[1] == found[2]
+    assert found[0]["chunks"][0]["name"] == "2026-10-31"
 
 
 @pytest.mark.parametrize("every", ["", "1", "0d", "week", "-1d", "1s", "1d1h"])

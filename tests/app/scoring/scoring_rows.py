@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from condrisk.app.models import fit_table
+from condrisk.app.tables import check_rows
 
 CITIES = ["Bern", "Genève", "Basel"]
 
@@ -58,7 +59,7 @@ def risk_only_model():
 
 def expected(model, rows):
     """Return what the model says about rows that are all good, at once."""
-    checked = model.schema.check(rows)
+    checked = check_rows(model.schema, rows)
     assert not checked.bad
     decision = model.decide(checked.good)
     return rows.with_columns(

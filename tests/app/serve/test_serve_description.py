@@ -30,7 +30,7 @@ def test_rows_are_described_as_the_schema_has_them(client, models, new_rows):
     assert row["properties"]["seen"]["format"] == "date"
     assert "Bern, Oslo, Rome" in row["properties"]["city"]["description"]
     (example,) = schemas["Question"]["examples"]
-    assert example["rows"] == row["examples"] == [models["linear"].manifest["example"]]
+    assert example["rows"] == row["examples"] == [models["linear"].schema.example]
     assert client.post("/decide", json=example).status_code == 200
 
 

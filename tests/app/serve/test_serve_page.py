@@ -12,7 +12,8 @@ import pytest
 from condrisk.app.models import TableModel
 from condrisk.app.serve import create_app
 from condrisk.app.serve._page import MOST_CHOICES, page
-from condrisk.app.tables import Column, Schema
+from condrisk.app.tables import check_rows
+from condrisk.persistence import Column, Schema
 
 CHROMIUM = Path("/usr/bin/chromium")
 HOSTILE = '"><script>alert(1)</script>&amp;\u2028$fields{x}'
@@ -42,7 +43,7 @@ def other_columns(model, columns, example):
 
 def test_every_column_has_a_labelled_control_with_the_example(client, models):
     controls = Controls(client.get("/").text)
-    example = models["linear"].manifest["example"]
+    example = models["linear"].schema.example
     assert set(controls.found) == set(example)
     for name, (_, values) in controls.found.items():
         assert values["id"] in controls.labels
@@ -144,7 +145,7 @@ def wait_for_answer(tab):
 
 
 def decided(model, row, cost):
-    frame = model.schema.check(pl.DataFrame([row])).good
+    frame = check_rows(model.schema, pl.DataFrame([row])).good
     decision = model.decide(frame, cost=cost)
     return (
         "Ask somebody" if decision.deferred[0] else "Accept",
@@ -156,7 +157,7 @@ def decided(model, row, cost):
 def test_the_form_says_what_the_model_decides(visit, client, models):
     model = models["linear"]
     tab = visit(str(client.base_url))
-    row = json.loads(json.dumps(model.manifest["example"]))
+    row = json.loads(json.dumps(model.schema.example))
     for changes, cost in (
         ({}, 1.0),
         ({"x": 2.5, "city": "Rome", "smokes": True}, 1.0),

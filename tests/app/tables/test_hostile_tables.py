@@ -5,7 +5,7 @@ import pytest
 from hostile_tables import CASES, ROWS, good
 
 from condrisk.app.models import fit_table
-from condrisk.app.tables import SchemaError, TableError, _read, read_table
+from condrisk.app.tables import SchemaError, TableError, _read, check_rows, read_table
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -68,7 +68,7 @@ def new(**columns):
 
 
 def test_an_unseen_category_is_missing_and_counted(model):
-    checked = model.schema.check(new(c=["a", "zebra", None, " b ", "NA"]))
+    checked = check_rows(model.schema, new(c=["a", "zebra", None, " b ", "NA"]))
     assert checked.good["c"].to_list() == ["a", None, None, "b", None]
     assert checked.unseen == {"c": 1}
     assert not checked.bad
@@ -77,7 +77,7 @@ def test_an_unseen_category_is_missing_and_counted(model):
 
 def test_a_missing_column_refuses_the_whole_table(model):
     with pytest.raises(SchemaError, match=r"no column 'c', 'd', which the model needs"):
-        model.schema.check(new(x=[1.0]).drop("c", "d"))
+        check_rows(model.schema, new(x=[1.0]).drop("c", "d"))
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_missing_column_refuses_the_whole_table(model):
     ],
 )
 def test_a_bad_cell_makes_its_row_bad_and_no_other(model, column, values, reason):
-    checked = model.schema.check(new(**{column: values}))
+    checked = check_rows(model.schema, new(**{column: values}))
     assert list(checked.bad) == [1]
     assert checked.bad[1].startswith(reason)
     assert checked.rows.tolist() == [0, 2]
@@ -102,4 +102,4 @@ def test_a_bad_cell_makes_its_row_bad_and_no_other(model, column, values, reason
 
 def test_a_column_of_another_type_refuses_the_whole_table(model):
     with pytest.raises(SchemaError, match="column 'x' must hold numbers, as when the model"):
-        model.schema.check(new(x=[[1.0, 2.0]]))
+        check_rows(model.schema, new(x=[[1.0, 2.0]]))

@@ -70,10 +70,10 @@ def export(
 def _to_onnx(model: Path, output: Path, check: Path | None) -> dict[str, Any]:
     from condrisk._files import write_whole
     from condrisk.app.export import check_onnx, to_onnx
-    from condrisk.app.models import load_model
+    from condrisk.app.models import open_model
     from condrisk.app.tables import read_table
 
-    loaded = load_model(model)
+    loaded = open_model(model)
     rows = None if check is None else read_table(check)
     graph = to_onnx(loaded, check=rows)
     found = check_onnx(graph, loaded, rows)
@@ -92,9 +92,9 @@ def _to_onnx(model: Path, output: Path, check: Path | None) -> dict[str, Any]:
 
 def _mlflow(model: Path, output: Path) -> dict[str, Any]:
     from condrisk.app.export import save_mlflow
-    from condrisk.app.models import load_model
+    from condrisk.app.models import open_model
 
-    written = save_mlflow(load_model(model), output)
+    written = save_mlflow(open_model(model), output)
     return {"format": "mlflow", "written": str(written)}
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from condrisk._drawing import save_figure
 from condrisk.app.cli._job import Result
+from condrisk.app.tables import check_rows
 from condrisk.plots import (
     CostCurveDisplay,
     RiskCalibrationDisplay,
@@ -19,26 +20,26 @@ def draw(result: Result, folder: Path) -> list[Path]:
     """Draw every figure that the task allows and return where they are."""
     import matplotlib.pyplot as plt
 
-    figures: dict[str, Any] = {
-        "risk_coverage.png": _overlay(RiskCoverageDisplay, result),
-        "risk_calibration.png": _overlay(RiskCalibrationDisplay, result),
-        "cost_curve.png": _overlay(CostCurveDisplay, result),
+    displays: dict[str, Any] = {
+        "risk_coverage.png": RiskCoverageDisplay,
+        "risk_calibration.png": RiskCalibrationDisplay,
+        "cost_curve.png": CostCurveDisplay,
     }
-    if result.table.task == "regression" and result.loss == "squared_error":
-        estimate = result.estimates[0]
-        prediction = estimate.model.predict(result.X_test)
-        profile = RiskProfileDisplay.from_predictions(result.y_test, prediction, estimate.risk)
-        figures["risk_profile.png"] = profile.figure_
+    figures = {
+        name: display.from_predictions(result.loss, result.risk, name=result.name).figure_
+        for name, display in displays.items()
+    }
+    manifest = result.model.manifest
+    if manifest["task"] == "regression" and manifest["loss"] == "squared_error":
+        figures["risk_profile.png"] = _profile(result)
     for name, figure in figures.items():
         save_figure(figure, folder / name)
         plt.close(figure)
     return [folder / name for name in figures]
 
 
-def _overlay(display: Any, result: Result) -> Any:
-    """Draw each estimate into the same axes."""
-    ax = None
-    for estimate in result.estimates:
-        shown = display.from_predictions(estimate.loss, estimate.risk, name=estimate.name, ax=ax)
-        ax = shown.ax_
-    return shown.figure_
+def _profile(result: Result) -> Any:
+    good = check_rows(result.model.schema, result.test).good
+    prediction = result.model.decide(good).prediction
+    y = result.model.targets(result.test[result.data.target])
+    return RiskProfileDisplay.from_predictions(y, prediction, result.risk).figure_

@@ -5,25 +5,20 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from condrisk.app._paths import check_inputs
 from condrisk.app.cli._terminal import (
     Task,
     check_output,
-    figures_note,
-    figures_table,
     print_json,
     progress,
     say,
+    show_figures,
     user_errors,
 )
-
-if TYPE_CHECKING:
-    from condrisk.app.models import TableModel
 
 
 def fit(
@@ -93,11 +88,12 @@ def fit(
         ),
     ] = None,
     holdout: Annotated[
-        float, typer.Option(help="The share of rows to measure on, between 0 and 1.")
+        float,
+        typer.Option(
+            help="The share of rows that the model is not fitted on but measured on; with 0 it is "
+            "fitted on all rows, and no figures are known."
+        ),
     ] = 0.2,
-    refit: Annotated[
-        bool, typer.Option(help="Fit again on all rows once the figures are known.")
-    ] = True,
     seed: Annotated[int, typer.Option(help="Same seed, same model.", min=0)] = 0,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")
@@ -118,7 +114,7 @@ def fit(
         check_inputs(None, table)
         check_output(output)
         with progress(f"reading {table}") as update:
-            model = _fit(
+            manifest = _fit(
                 table,
                 output,
                 update,
@@ -135,41 +131,42 @@ def fit(
                 trust=trust,
                 predictions=predictions,
                 holdout=holdout,
-                refit=refit,
                 random_state=seed,
             )
     if as_json:
-        manifest = {k: v for k, v in model.manifest.items() if k != "profile"}
-        print_json({"output": str(output), "notes": notes, **manifest})
+        shown = {k: v for k, v in manifest.items() if k != "profile"}
+        print_json({"output": str(output), "notes": notes, **shown})
     else:
-        _show(table, output, model, notes)
+        _show(table, output, manifest, notes)
 
 
-def _fit(table: Path, output: Path, update: Any, notes: list[str], **choices: Any) -> TableModel:
-    from condrisk.app.models import fit_table, save_model
+def _fit(
+    table: Path, output: Path, update: Any, notes: list[str], **choices: Any
+) -> dict[str, Any]:
+    """Fit a model, write it, and return what its file says."""
+    from condrisk.app.models import fit_table
     from condrisk.app.tables import read_table
+    from condrisk.persistence import read_manifest, save_model
 
     if choices["trust"]:
         sys.path.insert(0, os.getcwd())  # where the user's own modules are
     frame = read_table(table, note=notes.append)
     model = fit_table(frame, **choices, progress=update, note=notes.append)
     update(f"writing {output}")
-    save_model(model, output)
-    return model
+    save_model(model.model, output, model.schema, target=model.target, reference=model.reference)
+    return read_manifest(output)
 
 
-def _show(table: Path, output: Path, model: TableModel, notes: list[str]) -> None:
-    manifest = model.manifest
+def _show(table: Path, output: Path, manifest: dict[str, Any], notes: list[str]) -> None:
     say(
         f"{table.name}: {manifest['task']} of {manifest['target']} from "
-        f"{len(model.schema.columns)} columns, loss {manifest['loss']}",
+        f"{len(manifest['schema']['columns'])} columns, loss {manifest['loss']}",
         style="bold",
     )
     say(f"  predictor: {manifest['predictor']}")
     say(f"  rule: {manifest['rule']}")
     for note in notes:
         say(f"  note: {note}")
-    Console().print(figures_table(manifest["evaluation"]))
-    say(figures_note(manifest["evaluation"]))
+    show_figures(manifest["evaluation"])
     size = output.stat().st_size / 1024
     say(f"Written to {output} ({size:,.0f} KiB). New rows: condrisk score {output} NEW.csv")

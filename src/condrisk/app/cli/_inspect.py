@@ -12,21 +12,29 @@ from rich.text import Text
 
 from condrisk.app._paths import check_inputs
 from condrisk.app.cli._terminal import (
-    figures_note,
-    figures_table,
     plain,
     print_json,
     say,
+    show_figures,
     user_errors,
 )
 
 # In the table of columns, categories are cut to this many characters.
 _SHOWN = 60
+_CONTAINERS = {
+    "codes": "numbers, one matrix",
+    "numpy": "a numpy array",
+    "pandas": "a pandas frame",
+    "polars": "a polars frame",
+}
 
 
 def inspect(
     model: Annotated[
-        Path, typer.Argument(help="A model file, as `condrisk fit` writes it.", metavar="MODEL")
+        Path,
+        typer.Argument(
+            help="A model file, as `condrisk fit` or save_model writes it.", metavar="MODEL"
+        ),
     ],
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the whole manifest as one JSON object.")
@@ -42,7 +50,7 @@ def inspect(
     """
     with user_errors():
         check_inputs(model)
-        from condrisk.app.models import read_manifest
+        from condrisk.persistence import read_manifest
 
         manifest = read_manifest(model)
     if as_json:
@@ -54,26 +62,33 @@ def inspect(
 def _show(path: Path, manifest: dict[str, Any]) -> None:
     say(f"{path.name}: {manifest['task']} of {manifest['target']}", style="bold")
     classes = manifest["classes"]
-    cost = manifest["cost"]
+    cost, n_rows = manifest["cost"], manifest["schema"]["n_rows"]
     lines = {
         "predictor": manifest["predictor"],
         "classes": None if classes is None else ", ".join(map(str, classes[:20])),
         "loss": manifest["loss"],
-        "price of asking": None if cost is None else f"{cost:g}",
-        "rule": manifest["rule"],
-        "fitted on": f"{manifest['rows']:,} rows, {manifest['created']}",
-        "written by": _versions(manifest),
+        "cost": None if cost is None else f"{cost:g}",
+        "rule": manifest["rule"] or "none: a risk estimator",
+        "rows seen": None if n_rows is None else f"{n_rows:,}",
+        "rows as": _CONTAINERS[manifest["schema"]["container"]],
+        "written": f"{manifest['created']} by {_versions(manifest)}",
+        "to load it": _trust(manifest),
     }
     for name, value in lines.items():
         if value is not None:
             say(f"  {name + ':':16} {value}")
     Console().print(_columns(manifest))
-    Console().print(figures_table(manifest["evaluation"]))
-    say(figures_note(manifest["evaluation"]))
+    show_figures(manifest["evaluation"])
+
+
+def _trust(manifest: dict[str, Any]) -> str | None:
+    """Return what whoever loads the file has to trust, as the file itself says."""
+    return " ".join(f"--trust {name}" for name in manifest["trusted"]) or None
 
 
 def _versions(manifest: dict[str, Any]) -> str:
-    others = ", ".join(f"{name} {number}" for name, number in manifest["versions"].items())
+    versions = manifest["versions"] | {k: v for k, v in manifest["trusted"].items() if v}
+    others = ", ".join(f"{name} {number}" for name, number in versions.items())
     return f"condrisk {manifest['condrisk']}, {others}"
 
 
@@ -81,9 +96,13 @@ def _columns(manifest: dict[str, Any]) -> Table:
     table = Table(title="Columns that new rows need", title_justify="left")
     for name in ("column", "kind", "seen", "missing"):
         table.add_column(name, justify="right" if name == "missing" else "left")
-    for column in manifest["schema"]:
-        name = column["name"]
-        role = " (prediction)" if name == manifest["prediction_column"] else ""
+    schema = manifest["schema"]
+    prediction = schema["prediction"]
+    known = {column["name"]: column for column in schema["columns"]}
+    if prediction is not None:
+        known[prediction["name"]] = prediction
+    for name, column in known.items():
+        role = " (prediction)" if column is prediction else ""
         cells = [name + role, column["kind"], _seen(column), f"{column['missing']:.1%}"]
         table.add_row(*(Text(plain(cell)) for cell in cells))
     return table
@@ -91,12 +110,12 @@ def _columns(manifest: dict[str, Any]) -> Table:
 
 def _seen(column: dict[str, Any]) -> str:
     """Return the range or the categories of a column, as far as there is room."""
-    if column["kind"] == "category":
+    if column["categories"]:
         text = ", ".join(column["categories"])
         return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
     if column["low"] is None or column["high"] is None:
         return ""
-    if column["kind"] == "date":
+    if column["kind"] in ("date", "datetime"):
         from datetime import date, timedelta
 
         first = date(1970, 1, 1)

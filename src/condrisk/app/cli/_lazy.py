@@ -10,7 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 
 # In the order of the list that `condrisk --help` shows, with the first line of each docstring.
 COMMANDS = {
-    "quickstart": "Fit a predictor, estimate its risk row by row, defer at several prices, and "
+    "quickstart": "Fit a predictor, estimate its risk row by row, defer at several costs, and "
     "show it all.",
     "fit": "Fit a model to a table, and say what it will do on new rows.",
     "inspect": "Show what a model file says about itself, without loading the model.",

@@ -12,7 +12,14 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from condrisk.app._paths import check_inputs
-from condrisk.app.cli._terminal import print_json, progress, say, user_errors
+from condrisk.app.cli._terminal import (
+    Trust,
+    print_json,
+    progress,
+    say,
+    trusted_names,
+    user_errors,
+)
 
 if TYPE_CHECKING:
     from condrisk.app.monitor import Monitoring
@@ -21,7 +28,9 @@ MOST_LINES = 60
 
 
 def monitor(
-    model: Annotated[Path, typer.Argument(help="A model file that condrisk fit has written.")],
+    model: Annotated[
+        Path, typer.Argument(help="A model file, as condrisk fit or save_model writes it.")
+    ],
     table: Annotated[
         Path,
         typer.Argument(
@@ -57,13 +66,15 @@ def monitor(
     reference: Annotated[
         Path | None,
         typer.Option(
-            help="The table that the model was fitted on: rows unlike all of it are then found, "
-            "not only those beyond the range or the categories of a column."
+            help="A table of rows like those fitted on: rows unlike all of them are then found, "
+            "not only those beyond the range or the categories of a column. Needed where the model "
+            "file has no measured rows; then with targets, and not the rows fitted on."
         ),
     ] = None,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The folder for monitoring.json and .png.")
     ] = Path("condrisk-monitor"),
+    trust: Trust = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object instead of the table.")
     ] = False,
@@ -85,6 +96,7 @@ def monitor(
             model,
             table,
             reference,
+            trust,
             rows=rows,
             every=every,
             time=time,
@@ -101,15 +113,17 @@ def monitor(
         raise typer.Exit(1)
 
 
-def _monitor(model: Path, table: Path, reference: Path | None, **options: Any) -> Monitoring:
-    from condrisk.app.models import load_model
-    from condrisk.app.monitor import monitor_table
+def _monitor(
+    model: Path, table: Path, reference: Path | None, trust: list[str] | None, **options: Any
+) -> Monitoring:
+    from condrisk.app.models import open_model
+    from condrisk.app.monitor import monitor as monitor_rows
     from condrisk.app.tables import iter_batches, read_table
 
     with progress("reading the model") as update:
-        loaded = load_model(model)
+        loaded = open_model(model, trusted=trusted_names(trust))
         known = None if reference is None else read_table(reference)
-        return monitor_table(
+        return monitor_rows(
             loaded,
             iter_batches(table),
             reference=known,

@@ -12,7 +12,15 @@ import typer
 
 from condrisk.app._numbers import count, number, percent
 from condrisk.app._paths import check_inputs
-from condrisk.app.cli._terminal import check_output, print_json, progress, say, user_errors
+from condrisk.app.cli._terminal import (
+    Trust,
+    check_output,
+    print_json,
+    progress,
+    say,
+    trusted_names,
+    user_errors,
+)
 
 if TYPE_CHECKING:
     from condrisk.app.report import Report
@@ -20,7 +28,10 @@ if TYPE_CHECKING:
 
 def report(
     model: Annotated[
-        Path, typer.Argument(help="A model file, as `condrisk fit` writes it.", metavar="MODEL")
+        Path,
+        typer.Argument(
+            help="A model file, as `condrisk fit` or save_model writes it.", metavar="MODEL"
+        ),
     ],
     table: Annotated[
         Path | None,
@@ -42,6 +53,7 @@ def report(
         int,
         typer.Option(min=0, help="How many of the riskiest rows to show in the page."),
     ] = 50,
+    trust: Trust = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the figures as one JSON object.")
     ] = False,
@@ -55,7 +67,7 @@ def report(
     with user_errors():
         _check(model, table, output, price)
         with progress("reading the model") as update:
-            made = _make(model, table, price, title, rows, update)
+            made = _make(model, table, price, title, rows, trust, update)
             update("writing the page")
             _write(made, output)
     if as_json:
@@ -77,10 +89,12 @@ def _make(
     price: float | None,
     title: str | None,
     rows: int,
+    trust: list[str] | None,
     update: Callable[[str], None],
 ) -> Report:
-    from condrisk.app.models import load_model, read_manifest
+    from condrisk.app.models import open_model
     from condrisk.app.report import build_report, report_from_manifest
+    from condrisk.persistence import read_manifest
 
     if table is None:
         made = report_from_manifest(read_manifest(path))
@@ -88,7 +102,7 @@ def _make(
         return replace(made, **{name: v for name, v in changes.items() if v is not None})
     from condrisk.app.tables import read_table
 
-    model = load_model(path)
+    model = open_model(path, trusted=trusted_names(trust))
     update("reading the table")
     frame = read_table(table)
     return build_report(model, frame, price=price, title=title, top=rows, progress=update)

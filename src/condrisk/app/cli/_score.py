@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from condrisk.app._paths import check_inputs
-from condrisk.app.cli._terminal import print_json, say, user_errors
+from condrisk.app.cli._terminal import Trust, print_json, say, trusted_names, user_errors
 
 if TYPE_CHECKING:
     from condrisk.app.scoring import ScoreSummary
@@ -27,7 +27,10 @@ class Engine(StrEnum):
 
 def score(
     model: Annotated[
-        Path, typer.Argument(help="A model file, as condrisk fit writes it.", metavar="MODEL.skops")
+        Path,
+        typer.Argument(
+            help="A model file, as condrisk fit or save_model writes it.", metavar="MODEL.skops"
+        ),
     ],
     table: Annotated[
         Path,
@@ -47,7 +50,7 @@ def score(
     cost: Annotated[
         float | None,
         typer.Option(
-            min=0, help="The price of asking, in units of the loss. Default: the model's own."
+            min=0, help="The cost of deferring, in units of the loss. Default: the model's own."
         ),
     ] = None,
     prefix: Annotated[
@@ -90,6 +93,7 @@ def score(
             min=1, help="With --engine dask: workers of such a cluster. Default: one for each core."
         ),
     ] = None,
+    trust: Trust = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the summary as one JSON object, for machines.")
     ] = False,
@@ -116,6 +120,7 @@ def score(
                     table,
                     output,
                     cost=cost,
+                    trusted=trusted_names(trust),
                     prefix=prefix,
                     overwrite=overwrite,
                     batch_rows=batch_rows,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -80,25 +81,56 @@ def progress(first: str) -> Iterator[Callable[[str], None]]:
         yield lambda what: bar.update(task, description=plain(what))
 
 
+# -- trust ----------------------------------------------------------------------------------------
+
+Trust = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--trust",
+        help="What else the model file may hold, if you trust its author: a package (lightgbm, "
+        "xgboost, catboost, sklearn), or in full a class or function:name; may be given several "
+        "times. `condrisk inspect` shows what a file needs.",
+        metavar="NAME",
+    ),
+]
+
+
+def trusted_names(trust: list[str] | None) -> tuple[str, ...]:
+    """Return what the user trusts; modules of theirs are found where the command is called."""
+    if trust:
+        sys.path.insert(0, os.getcwd())
+    return tuple(trust or ())
+
+
 # -- the figures of a manifest --------------------------------------------------------------------
 
 
+def show_figures(evaluation: dict[str, Any] | None) -> None:
+    """Print what a model does on new rows, as far as its file says."""
+    if evaluation is None:
+        say("No figures: the model was saved without rows to measure it on.")
+        return
+    from rich.console import Console
+
+    Console().print(figures_table(evaluation))
+    say(figures_note(evaluation))
+
+
 def figures_table(evaluation: dict[str, Any]) -> Table:
-    """Return what a model does on new rows, beside always and never asking."""
+    """Return what a model does on new rows, beside always and never deferring."""
     from rich.table import Table
 
     priced = evaluation["deferral_loss"] is not None
     table = Table(title="Expected on new rows", title_justify="left")
     table.add_column("")
-    for name in ("asked", "paid per row" if priced else "", "loss if not asked"):
+    for name in ("deferred", "cost per row" if priced else "", "loss of accepted rows"):
         if name:
             table.add_column(name, justify="right")
     rate, accepted = evaluation["deferral_rate"], evaluation["accepted_loss"]
-    rows = [
-        ("this model", _share(rate), "deferral_loss", "none is accepted"),
-        ("always ask", "100 %", "always", ""),
-        ("never ask", "0 %", "never", figure(evaluation["never"])),
-    ]
+    rows = [("never defer", "0 %", "never", figure(evaluation["never"]))]
+    if rate is not None:
+        rows.insert(0, ("always defer", "100 %", "always", ""))
+        rows.insert(0, ("this model", _share(rate), "deferral_loss", "none is accepted"))
     for name, share, paid, other in rows:
         if name == "this model" and accepted is not None:
             other = figure(accepted)
@@ -121,12 +153,7 @@ def _share(found: dict[str, float]) -> str:
 
 def figures_note(evaluation: dict[str, Any]) -> str:
     """Return what the figures are, in words."""
-    fitted = (
-        "the model was then fitted on all rows"
-        if evaluation.get("refitted")
-        else "the model is that of the other rows"
-    )
     return (
-        f"Measured on {evaluation['rows']:,} rows that were held out; {fitted}. In brackets "
+        f"Measured on {evaluation['rows']:,} rows that this model was not fitted on. In brackets "
         f"{evaluation['confidence']:.0%} intervals, of losses by {evaluation['interval']}."
     )

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from condrisk._extras import require
 from condrisk.app.export._errors import ExportError
 from condrisk.app.models import TableModel
-from condrisk.app.tables import Column, Schema
+from condrisk.app.tables import check_rows
+from condrisk.persistence import Column, Schema
 
 Floats = NDArray[np.float64]
 
@@ -76,7 +77,7 @@ def check_onnx(
         Which rows differ, and which are too close to call.
     """
     frame = random_rows(model.schema) if frame is None else frame
-    good = model.schema.check(frame).good
+    good = check_rows(model.schema, frame).good
     if not good.height:
         raise ExportError("there is no row to compare the graph with Python on.")
     outputs = run_onnx(graph, good, model.schema)

@@ -11,8 +11,9 @@ import polars as pl
 
 from condrisk._extras import require
 from condrisk.app.export._errors import ExportError
-from condrisk.app.models import TableModel, save_model
-from condrisk.app.tables import Column
+from condrisk.app.models import TableModel
+from condrisk.app.tables import check_rows
+from condrisk.persistence import Column, save_model
 
 MODEL_FILE = "model.skops"
 
@@ -44,7 +45,7 @@ def save_mlflow(model: TableModel, path: str | os.PathLike[str]) -> Path:
 
     Examples
     --------
-    Then ``mlflow.pyfunc.load_model(path).predict(frame)`` decides, and
+    Then ``mlflow.pyfunc.open_model(path).predict(frame)`` decides, and
     ``mlflow models serve -m path`` serves it.
     """
     path = Path(path)
@@ -57,7 +58,7 @@ def save_mlflow(model: TableModel, path: str | os.PathLike[str]) -> Path:
 
     with TemporaryDirectory() as folder:
         file = Path(folder) / MODEL_FILE
-        save_model(model, file)
+        save_model(model.model, file, model.schema, target=model.target)
         mlflow.pyfunc.save_model(
             path,
             loader_module="condrisk.app.export._pyfunc",
@@ -83,7 +84,7 @@ def _example(model: TableModel) -> dict[str, Any]:
     """Return the typical row with dates as MLflow takes them."""
     import pandas as pd
 
-    row = dict(model.manifest["example"])
+    row = dict(model.schema.example)
     for column in model.schema.columns:
         if column.kind == "date":
             row[column.name] = pd.Timestamp(row[column.name])
@@ -145,7 +146,7 @@ def decide_frame(model: TableModel, frame: Any) -> Any:
     import pandas as pd
 
     rows = pl.from_pandas(pd.DataFrame(frame)[[*model.schema.names]])
-    checked = model.schema.check(rows)
+    checked = check_rows(model.schema, rows)
     if checked.bad:
         row, reason = next(iter(checked.bad.items()))
         raise ValueError(f"{len(checked.bad):,} rows cannot be used; in row {row + 1} {reason}")

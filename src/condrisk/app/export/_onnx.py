@@ -14,8 +14,8 @@ from condrisk.app.export._errors import ExportError
 from condrisk.app.export._graph import IR_VERSION, ML_OPSET, OPSET, Graph
 from condrisk.app.export._parts import add_classifier, add_regressor
 from condrisk.app.models import TableModel
-from condrisk.app.tables import Column
 from condrisk.deferral import CostRule
+from condrisk.persistence import Column
 from condrisk.risk import RegressionRisk
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from condrisk.app.models import TableModel, load_model
+from condrisk.app.models import TableModel, open_model
 
 
 class MlflowModel:
@@ -22,4 +22,4 @@ class MlflowModel:
 
 def _load_pyfunc(data_path: str) -> MlflowModel:
     """Load the model file; MLflow looks for a function of this name."""
-    return MlflowModel(load_model(data_path))
+    return MlflowModel(open_model(data_path))

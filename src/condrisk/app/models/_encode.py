@@ -1,45 +1,43 @@
-"""From checked rows to the one matrix of numbers that the models take."""
+"""From checked rows of a table to rows as a model takes them."""
 
 from __future__ import annotations
 
-from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from condrisk.app.tables import Column, Schema
-
-Floats = NDArray[np.float64]
+from condrisk.persistence import Column, Schema
 
 
-def encode_rows(frame: pl.DataFrame, schema: Schema) -> Floats:
-    """Return checked rows as numbers: NaN for what is missing, a position for a category."""
-    parts = [_as_numbers(frame[column.name], column) for column in schema.columns]
-    return np.ascontiguousarray(pl.DataFrame(parts).to_numpy(order="c"), dtype=np.float64)
+def encode_rows(frame: pl.DataFrame, schema: Schema) -> Any:
+    """Return checked rows in the container, and with the types, that a model was fitted on.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        Rows that passed `condrisk.app.tables.check_rows`.
+    schema : Schema
+        The columns, and the container.
+
+    Returns
+    -------
+    ndarray, pandas.DataFrame or polars.DataFrame
+        The rows.
+    """
+    return schema.rows({c.name: plain_values(frame[c.name], c) for c in schema.columns})
 
 
-def _as_numbers(values: pl.Series, column: Column) -> pl.Series:
+def plain_values(values: pl.Series, column: Column) -> NDArray[Any]:
+    """Return a checked column as `Schema.rows` takes it."""
     if column.kind == "category":
         codes = values.cast(pl.Enum(column.categories), strict=False).to_physical()
-        return codes.cast(pl.Float64)
-    if column.kind == "date":
-        return values.cast(pl.Date).to_physical().cast(pl.Float64)
-    return values.cast(pl.Float64)
-
-
-def typical_row(frame: pl.DataFrame, schema: Schema) -> dict[str, Any]:
-    """Return a row that stands for all without being any of them: medians, commonest values."""
-    return {column.name: _typical(frame[column.name], column) for column in schema.columns}
-
-
-def _typical(values: pl.Series, column: Column) -> Any:
-    known = values.drop_nulls()
-    if column.kind == "number":
-        return float(known.drop_nans().median())  # type: ignore[arg-type]
-    if column.kind == "date":
-        day = int(known.cast(pl.Date).to_physical().median())  # type: ignore[arg-type]
-        return (date(1970, 1, 1) + timedelta(days=day)).isoformat()
-    common = known.mode().sort()[0]
-    return bool(common) if column.kind == "boolean" else str(common)
+        return codes.cast(pl.Int64).fill_null(-1).to_numpy()
+    if column.kind in ("date", "datetime"):
+        if isinstance(values.dtype, pl.Datetime) and values.dtype.time_zone is not None:
+            values = values.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+        return values.cast(pl.Datetime("us")).to_numpy()
+    if column.kind == "text":
+        return np.array([*values.to_list(), None], dtype=object)[:-1]
+    return values.cast(pl.Float64).fill_null(np.nan).to_numpy()

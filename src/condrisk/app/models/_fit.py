@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,15 +15,21 @@ from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
-from condrisk.app.models._encode import encode_rows, typical_row
-from condrisk.app.models._evaluate import evaluate, profile
-from condrisk.app.models._manifest import FORMAT, installed_versions
+from condrisk.app.models._encode import encode_rows
 from condrisk.app.models._predictors import Plan, make_risk
-from condrisk.app.models._table_model import TableModel
+from condrisk.app.models._table_model import TableModel, open_model
 from condrisk.app.models._targets import read_target, task_of
-from condrisk.app.tables import Checked, Column, Schema, TableError, left_out
+from condrisk.app.tables import (
+    Checked,
+    TableError,
+    check_rows,
+    left_out,
+    table_column,
+    table_schema,
+)
 from condrisk.deferral import BudgetRule, Deferral
 from condrisk.losses import Loss, Task, get_loss
+from condrisk.persistence import Column, Schema
 
 FEWEST_ROWS = 50
 # Fewer rows of a class cannot be held out, cross-fitted and learnt from.
@@ -42,6 +47,9 @@ class _Rows(NamedTuple):
     X: NDArray[np.float64]
     y: NDArray[Any]
     prediction: NDArray[Any] | None
+
+    def as_tuple(self) -> tuple[Any, ...]:
+        return (self.X, self.y) if self.prediction is None else tuple(self)
 
     def at(self, rows: NDArray[np.intp]) -> _Rows:
         prediction = None if self.prediction is None else self.prediction[rows]
@@ -63,7 +71,6 @@ def fit_table(
     trust: bool = False,
     predictions: str | None = None,
     holdout: float = 0.2,
-    refit: bool = True,
     random_state: int = 0,
     progress: Progress = lambda what: None,
     note: Progress | None = None,
@@ -101,9 +108,8 @@ def fit_table(
         A column with the predictions of a model that lives elsewhere, made for rows that it was
         not fitted on. Then only risk and rule are fitted, and new rows must have that column too.
     holdout : float, default=0.2
-        The share of the rows to measure on.
-    refit : bool, default=True
-        Whether to fit once more on all rows after that; the figures stay those of the first fit.
+        The share of the rows that the model is not fitted on but measured on. With 0 it is fitted
+        on all rows, and nothing is known of it.
     random_state : int, default=0
         Seeds everything.
     progress : callable, optional
@@ -115,19 +121,20 @@ def fit_table(
     Returns
     -------
     TableModel
-        Its `manifest` has the figures.
+        Its `manifest` has the figures; `reference` are the rows that they were measured on.
 
     Examples
     --------
     >>> import numpy as np
     >>> import polars as pl
     >>> from condrisk.app.models import fit_table
+    >>> from condrisk.app.tables import check_rows
     >>> rng = np.random.default_rng(0)
     >>> x = rng.uniform(-1, 1, 500)
     >>> y = 2 * x + np.where(x > 0, 1.0, 0.1) * rng.normal(size=500)
     >>> frame = pl.DataFrame({"x": x, "y": y})
     >>> model = fit_table(frame, target="y", cost=0.5, predictor="linear")
-    >>> checked = model.schema.check(pl.DataFrame({"x": [-0.9, 0.9]}))
+    >>> checked = check_rows(model.schema, pl.DataFrame({"x": [-0.9, 0.9]}))
     >>> model.decide(checked.good).deferred
     array([False,  True])
     >>> figures = model.manifest["evaluation"]
@@ -142,35 +149,14 @@ def fit_table(
     folds = _folds(rows.y[train], task)
     n_classes = len(np.unique(rows.y)) if task == "classification" else 0
     plan = Plan(schema, task, found_loss, cost, folds, random_state, predictions, n_classes)
-    risk, words = make_risk(plan, predictor, trust=trust)
-    unfitted = Deferral(risk, cost=cost, rule=rule)
+    risk = make_risk(plan, predictor, trust=trust)
     progress(f"fitting on {len(train):,} rows")
-    model = _fit(unfitted, rows.at(train), note)
-    progress(f"measuring on {len(held):,} rows")
-    measured = _measure(model, rows.at(held), random_state)
-    fitted_on = len(train)
-    if refit:
-        progress(f"fitting on all {len(rows.y):,} rows")
-        model, fitted_on = _fit(unfitted, rows, note), len(rows.y)
-    manifest = {
-        "format": FORMAT,
-        **installed_versions(),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "task": task,
-        "target": target,
-        "loss": found_loss.name,
-        "cost": cost,
-        "rule": _describe_rule(model, cost, budget, risk_target),
-        "predictor": words,
-        "prediction_column": predictions,
-        "schema": schema.to_dict(),
-        "rows": fitted_on,
-        "classes": np.unique(rows.y).tolist() if task == "classification" else None,
-        **measured,
-        "example": typical_row(frame, schema),
-    }
-    manifest["evaluation"]["refitted"] = refit
-    return TableModel(model, manifest)
+    model = _fit(Deferral(risk, cost=cost, rule=rule), rows.at(train), note)
+    reference = None
+    if len(held):
+        progress(f"measuring on {len(held):,} rows")
+        reference = rows.at(held).as_tuple()
+    return open_model(model, schema=schema, target=target, reference=reference)
 
 
 # -- what was asked for -------------------------------------------------------------------------
@@ -195,8 +181,8 @@ def _check_choices(
         raise TableError(f"risk_target is a mean loss and must be a number, got {risk_target}.")
     if not 0 < confidence < 1:
         raise TableError(f"confidence is a probability between 0 and 1, got {confidence}.")
-    if not 0 < holdout < 1:
-        raise TableError(f"holdout is a share of the rows, between 0 and 1, got {holdout}.")
+    if not 0 <= holdout < 1:
+        raise TableError(f"holdout is a share of the rows, from 0 to below 1, got {holdout}.")
 
 
 def _rule(
@@ -213,16 +199,6 @@ def _rule(
     from condrisk import RiskControlRule
 
     return RiskControlRule(risk_target, confidence=confidence, cap=cap, random_state=seed)
-
-
-def _describe_rule(
-    model: Deferral, cost: float | None, budget: float | None, risk_target: float | None
-) -> str:
-    if budget is not None:
-        return f"ask about the riskiest rows, at most {budget:.4g} of them"
-    if risk_target is not None:
-        return f"{model.rule_.guarantee_}; ask where the risk is above {model.rule_.threshold_:.4g}"
-    return f"ask where the risk is above the price, {cost:.4g}"
 
 
 # -- rows ---------------------------------------------------------------------------------------
@@ -254,7 +230,7 @@ def _prepare(
     for name, reason in left_out(frame, exclude=[target]).items():
         if name != predictions:
             note(f"column {name!r} is left out: {reason}")
-    schema = Schema.infer(frame, exclude=[target])
+    schema = table_schema(frame, exclude=[target])
     for name in schema.names:
         if isinstance(frame[name].dtype, pl.Datetime):
             note(f"of column {name!r} the day is used, not the time of day")
@@ -263,7 +239,7 @@ def _prepare(
         schema, given = _with_predictions(frame, schema, predictions, y, task)
     if not schema.columns:
         raise TableError("there is no column besides the target that a model could learn from.")
-    checked = _all_good(schema.check(frame))
+    checked = _all_good(check_rows(schema, frame))
     return _Rows(encode_rows(checked.good, schema), y, given), schema, task, found
 
 
@@ -274,14 +250,15 @@ def _with_predictions(
     others = [column for column in schema.columns if column.name != name]
     if task == "regression":
         given = read_target(frame[name], task)
-        column = Column.infer(pl.Series(name, given))
+        column = table_column(pl.Series(name, given))
     else:
         known = np.unique(y).tolist()
         given = read_target(frame[name], task, known)
         labels = np.unique(np.concatenate([np.unique(y), np.unique(given)]))
         words = [str(k).lower() if isinstance(k, bool) else str(k) for k in labels.tolist()]
-        column = Column(name, "category", tuple(words))
-    return Schema((*others, replace(column, required=True))), given
+        column = Column(name, "category", tuple(words), typical=words[0])
+    column = replace(column, required=True)
+    return replace(schema, columns=(*others, column), prediction=column), given
 
 
 def _all_good(checked: Checked) -> Checked:
@@ -314,6 +291,8 @@ def _split(
     rows: _Rows, task: Task, holdout: float, seed: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     n = len(rows.y)
+    if not holdout:
+        return np.arange(n), np.empty(0, dtype=np.intp)
     strata = rows.y if task == "classification" else None
     n_classes = 1 if strata is None else len(np.unique(strata))
     size = min(max(math.ceil(holdout * n), n_classes), n - 2 * n_classes)
@@ -343,22 +322,3 @@ def _fit(unfitted: Deferral, rows: _Rows, note: Progress) -> Deferral:
     for text in dict.fromkeys(messages):
         note(text)
     return model
-
-
-def _measure(model: Deferral, rows: _Rows, seed: int) -> dict[str, Any]:
-    given = {} if rows.prediction is None else {"prediction": rows.prediction}
-    loss = model.loss_values(rows.X, rows.y, **given)
-    decision = model.decide(rows.X, **given)
-    kind = model.risk_.loss_
-    figures = evaluate(
-        decision.risk,
-        loss,
-        decision.deferred,
-        cost=model.cost,
-        least=kind.minimum,
-        most=kind.maximum,
-    )
-    return {
-        "evaluation": {"seed": seed, **figures},
-        "profile": profile(decision.risk, loss),
-    }

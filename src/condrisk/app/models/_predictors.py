@@ -17,9 +17,9 @@ from sklearn.ensemble import (
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 
-from condrisk.app.models._pack import check_savable
-from condrisk.app.tables import Schema, TableError
+from condrisk.app.tables import TableError
 from condrisk.losses import Loss, Task
+from condrisk.persistence import Schema
 
 
 class Plan(NamedTuple):
@@ -35,8 +35,8 @@ class Plan(NamedTuple):
     n_classes: int  # 0 for regression
 
 
-def make_risk(plan: Plan, predictor: str, *, trust: bool) -> tuple[Any, str]:
-    """Return the risk estimator to fit, and what it is in words."""
+def make_risk(plan: Plan, predictor: str, *, trust: bool) -> Any:
+    """Return the risk estimator to fit."""
     if ":" in predictor:
         return _imported_predictor(plan, predictor, trust=trust)
     if predictor not in _MAKERS:
@@ -62,23 +62,17 @@ def _regression_risk(
     )
 
 
-def _words(plan: Plan, predictor: str, risk: str) -> str:
-    first = f"the column {plan.predictions!r}" if plan.predictions else predictor
-    return f"{first}, and {risk} for the risk"
-
-
 # -- boosting -------------------------------------------------------------------------------------
 
 
-def _boosting(plan: Plan) -> tuple[Any, str]:
+def _boosting(plan: Plan) -> Any:
     kinds = {
         "regression": HistGradientBoostingRegressor,
         "classification": HistGradientBoostingClassifier,
     }
     predictor = kinds[plan.task](categorical_features=_categorical(plan.schema))
     losses = boosted_losses(plan.schema)
-    risk = _regression_risk(plan, predictor, losses, sees_response=_n_responses(plan) > 0)
-    return risk, _words(plan, "gradient boosting", "gradient boosting")
+    return _regression_risk(plan, predictor, losses, sees_response=_n_responses(plan) > 0)
 
 
 def _n_responses(plan: Plan) -> int:
@@ -111,27 +105,24 @@ def _categorical(schema: Schema) -> list[int] | None:
 # -- models that take neither gaps nor codes ----------------------------------------------------
 
 
-def _forest(plan: Plan) -> tuple[Any, str]:
+def _forest(plan: Plan) -> Any:
     kinds = {"regression": RandomForestRegressor, "classification": RandomForestClassifier}
     predictor = make_pipeline(prepared(plan.schema, scale=False), kinds[plan.task]())
     leaf = 5  # under the noise of realised losses a leaf of one row learns that row
     regressor = RandomForestRegressor(min_samples_leaf=leaf, max_features=0.5)
     more = _n_responses(plan)
     regressor = make_pipeline(prepared(plan.schema, scale=False, more=more), regressor)
-    risk = _regression_risk(plan, predictor, regressor, sees_response=more > 0)
-    return risk, _words(plan, "a forest", "a forest")
+    return _regression_risk(plan, predictor, regressor, sees_response=more > 0)
 
 
-def _linear(plan: Plan) -> tuple[Any, str]:
+def _linear(plan: Plan) -> Any:
     from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
 
     last = Ridge() if plan.task == "regression" else LogisticRegression(max_iter=1000)
     predictor = make_pipeline(prepared(plan.schema, scale=True), last)
     losses = PoissonRegressor(alpha=0.01, solver="newton-cholesky", max_iter=300)
     regressor = make_pipeline(prepared(plan.schema, scale=True), losses)
-    kind = "ridge" if plan.task == "regression" else "logistic"
-    words = _words(plan, f"{kind} regression", "a log-linear model")
-    return _regression_risk(plan, predictor, regressor), words
+    return _regression_risk(plan, predictor, regressor)
 
 
 def prepared(schema: Schema, *, scale: bool, more: int = 0) -> Any:
@@ -161,18 +152,17 @@ def prepared(schema: Schema, *, scale: bool, more: int = 0) -> Any:
 # -- the others ---------------------------------------------------------------------------------
 
 
-def _auto(plan: Plan) -> tuple[Any, str]:
+def _auto(plan: Plan) -> Any:
     from condrisk import AutoRisk
 
     if plan.predictions:  # LossRegressor, the default
-        return _regression_risk(plan, None, None), _words(plan, "", "a mixture of models")
-    risk = AutoRisk(
+        return _regression_risk(plan, None, None)
+    return AutoRisk(
         loss=plan.loss, task=plan.task, cost=plan.cost, cv=plan.cv, random_state=plan.seed
     )
-    return risk, _words(plan, "a stack of models", "a mixture of models")
 
 
-_MAKERS: dict[str, Callable[[Plan], tuple[Any, str]]] = {
+_MAKERS: dict[str, Callable[[Plan], Any]] = {
     "boosting": _boosting,
     "forest": _forest,
     "linear": _linear,
@@ -181,7 +171,7 @@ _MAKERS: dict[str, Callable[[Plan], tuple[Any, str]]] = {
 PREDICTORS = tuple(_MAKERS)
 
 
-def _imported_predictor(plan: Plan, name: str, *, trust: bool) -> tuple[Any, str]:
+def _imported_predictor(plan: Plan, name: str, *, trust: bool) -> Any:
     if not trust:
         raise TableError(
             f"predictor {name!r} is code: to get it, its module is imported and thereby run. Say "
@@ -198,12 +188,10 @@ def _imported_predictor(plan: Plan, name: str, *, trust: bool) -> tuple[Any, str
     fits = {"regression": is_regressor, "classification": is_classifier}[plan.task]
     if not isinstance(made, BaseEstimator) or not fits(made):
         raise TableError(f"predictor {name!r} is no scikit-learn model for {plan.task}.")
-    check_savable(made)  # before time is spent on it
     if not get_tags(made).input_tags.allow_nan:
         made = make_pipeline(prepared(plan.schema, scale=True), made)
     sees = hasattr(made, "predict_proba")
-    risk = _regression_risk(plan, made, boosted_losses(plan.schema), sees_response=sees)
-    return risk, _words(plan, name, "gradient boosting")
+    return _regression_risk(plan, made, boosted_losses(plan.schema), sees_response=sees)
 
 
 def _call(found: Any, name: str) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,79 +12,91 @@ from numpy.typing import ArrayLike, NDArray
 
 from condrisk.app.models._encode import encode_rows
 from condrisk.app.models._targets import read_target
-from condrisk.app.tables import Schema
-from condrisk.deferral import Decision, Deferral
+from condrisk.app.tables import TableError
+from condrisk.deferral import CostRule, Decision, Deferral
 from condrisk.losses import Task
+from condrisk.persistence import Column, Schema, describe_model, load_model
 
 Floats = NDArray[np.float64]
 
 
 class TableModel:
-    """What a model file holds: a fitted `Deferral`, the columns that it reads, and its manifest.
+    """A fitted model, the columns that it reads, and its manifest.
 
     Parameters
     ----------
-    model : Deferral
-        Fitted.
+    model : Deferral or risk estimator
+        Fitted. A risk estimator gets a `CostRule`: it defers where the risk exceeds the cost that
+        each call gives.
     manifest : dict
-        Plain data about it: columns, target, loss, rule, versions, figures.
+        Plain data about it, as `condrisk.persistence.describe_model` gives it.
+    reference : tuple (X, y) or (X, y, prediction), optional
+        The rows that it was measured on, where they are at hand.
 
     Attributes
     ----------
+    model : Deferral
+        What decides.
     schema : Schema
-        The columns that the model reads.
+        The columns that rows need.
     target : str or None
         The column that it predicts.
     task : {"regression", "classification"}
         What it does.
     prediction_column : str or None
-        Where the predictor lives elsewhere: the column, one of the schema's, that holds what it
-        says.
+        For an external predictor: the column that holds its predictions.
 
     See Also
     --------
+    condrisk.app.models.open_model : Makes one of a file or of a fitted model.
     condrisk.app.models.fit_table : Fits one.
-    condrisk.app.models.load_model : Reads one from a file.
     """
 
-    def __init__(self, model: Deferral, manifest: dict[str, Any]) -> None:
-        self.model = model
+    def __init__(self, model: Any, manifest: dict[str, Any], reference: Any = None) -> None:
+        self.model = model if hasattr(model, "decide") else _with_cost_rule(model)
         self.manifest = manifest
+        self.reference = reference
         self.schema = Schema.from_dict(manifest["schema"])
         self.target: str | None = manifest["target"]
         self.task: Task = manifest["task"]
-        self.prediction_column: str | None = manifest["prediction_column"]
+        prediction = self.schema.prediction
+        self.prediction_column = None if prediction is None else prediction.name
 
     def __repr__(self) -> str:
         return f"TableModel({self.task} of {self.target!r}, {self.manifest['predictor']})"
 
     @property
     def cost(self) -> float | None:
-        """The price of asking, None where each decision needs its own."""
-        return self.model.cost
+        """The cost of deferring, None where each decision needs its own."""
+        return getattr(self.model, "cost", None)
+
+    @property
+    def uses_cost(self) -> bool:
+        """Whether the rule compares the risk with a cost."""
+        return bool(getattr(self.model.rule_, "uses_cost", False))
 
     @property
     def classes(self) -> list[Any] | None:
         """The labels, for classification."""
         return self.manifest["classes"]
 
-    def encode(self, frame: pl.DataFrame) -> Floats:
+    def encode(self, frame: pl.DataFrame) -> Any:
         """Return rows as the model takes them.
 
         Parameters
         ----------
         frame : polars.DataFrame
-            Rows that passed `Schema.check`.
+            Rows that passed `condrisk.app.tables.check_rows`.
 
         Returns
         -------
-        ndarray of shape (n_rows, n_columns)
-            A number for each column of the schema; NaN for what is missing.
+        ndarray, pandas.DataFrame or polars.DataFrame
+            By the container of the schema.
         """
         return encode_rows(frame, self.schema)
 
     def predictions(self, frame: pl.DataFrame) -> NDArray[Any] | None:
-        """Return what the predictor that lives elsewhere says; None where it is in the model."""
+        """Return what an external predictor says; None where the predictor is in the model."""
         if self.prediction_column is None:
             return None
         return read_target(frame[self.prediction_column], self.task, self.classes)
@@ -93,16 +107,30 @@ class TableModel:
         Parameters
         ----------
         frame : polars.DataFrame
-            Rows that passed `Schema.check`.
+            Rows that passed `condrisk.app.tables.check_rows`.
         cost : float or array-like of shape (n_rows,), optional
-            The price of asking; the model's own if not given.
+            The cost of deferring; the model's own if not given.
 
         Returns
         -------
         Decision
             With `prediction`, `risk` and `deferred`.
         """
-        return self.model.decide(self.encode(frame), cost=cost, prediction=self.predictions(frame))
+        self.check_cost(cost)
+        return self.model.decide(self.encode(frame), cost=cost, **self._given(frame))
+
+    def predict_risk(self, frame: pl.DataFrame) -> Floats:
+        """Return the risk of each row that passed `condrisk.app.tables.check_rows`."""
+        found = self.model.predict_risk(self.encode(frame), **self._given(frame))
+        return np.asarray(found, dtype=np.float64)
+
+    def check_cost(self, cost: Any) -> None:
+        """Raise `TableError` where a decision needs a cost and neither model nor caller has one."""
+        if cost is None and self.cost is None and self.uses_cost:
+            raise TableError(
+                "the model has no cost of deferring, so that nothing can be decided: give cost "
+                "(--cost), or save a Deferral that has one."
+            )
 
     def targets(self, column: pl.Series) -> NDArray[Any]:
         """Return a column of targets as the model compares them: numbers, or labels.
@@ -125,7 +153,7 @@ class TableModel:
         Parameters
         ----------
         frame : polars.DataFrame
-            Rows that passed `Schema.check`.
+            Rows that passed `condrisk.app.tables.check_rows`.
         y : polars.Series or array-like of shape (n_rows,)
             Their true values.
 
@@ -136,5 +164,78 @@ class TableModel:
         """
         column = y if isinstance(y, pl.Series) else pl.Series(self.target or "y", np.asarray(y))
         return self.model.loss_values(
-            self.encode(frame), self.targets(column), prediction=self.predictions(frame)
+            self.encode(frame), self.targets(column), **self._given(frame)
         )
+
+    def _given(self, frame: pl.DataFrame) -> dict[str, Any]:
+        found = self.predictions(frame)
+        return {} if found is None else {"prediction": found}
+
+
+def _with_cost_rule(risk: Any) -> Deferral:
+    """Return a fitted risk estimator as a model that decides by a cost."""
+    model = Deferral(risk)
+    model.risk_, model.rule_ = risk, CostRule()
+    return model
+
+
+def open_model(
+    model: Any,
+    *,
+    schema: Any = None,
+    target: str | None = None,
+    reference: Any = None,
+    trusted: Iterable[str] = (),
+) -> TableModel:
+    """Return a model of tables: of a model file, or of a fitted model itself.
+
+    Parameters
+    ----------
+    model : path, TableModel, Deferral or risk estimator
+        A file that `condrisk.persistence.save_model` or ``condrisk fit`` wrote, or a fitted model.
+    schema, target, reference : optional
+        For a fitted model, as `condrisk.persistence.save_model` takes them. Without a schema its
+        columns are taken to be numbers, of the names that it was fitted with.
+    trusted : iterable of str
+        For a file, as `condrisk.persistence.load_model` takes it.
+
+    Returns
+    -------
+    TableModel
+        For `condrisk.app.scoring`, `condrisk.app.report`, `condrisk.app.monitor`,
+        `condrisk.app.serve` and `condrisk.app.export`, which all take the same things.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from condrisk import RegressionRisk
+    >>> from condrisk.app.models import open_model
+    >>> from condrisk.datasets import make_heteroscedastic
+    >>> world = make_heteroscedastic(500, random_state=0)
+    >>> risk = RegressionRisk(LinearRegression(), random_state=0).fit(world.X, world.y)
+    >>> open_model(risk, schema=world.X, target="y").schema.names
+    ('x0', 'x1', 'x2', 'x3', 'x4')
+    """
+    about_fitted = {"schema": schema, "target": target, "reference": reference}
+    if isinstance(model, TableModel | str | os.PathLike):
+        given = [name for name, value in about_fitted.items() if value is not None]
+        if given:
+            raise ValueError(f"{given[0]} is for a fitted model; a model file has its own.")
+        if isinstance(model, TableModel):
+            return model
+        return TableModel(*load_model(model, trusted, with_manifest=True))
+    if schema is None:
+        schema = _numbers(model) if reference is None else reference[0]
+    manifest = describe_model(model, schema, target=target, reference=reference)
+    return TableModel(model, manifest, reference)
+
+
+def _numbers(model: Any) -> Schema | None:
+    """Return a schema of numbers under the names that a model knows."""
+    names = getattr(model, "feature_names_in_", None)
+    count = getattr(model, "n_features_in_", None)
+    if names is None and count is None:
+        return None
+    known = [f"x{k}" for k in range(int(count or 0))] if names is None else map(str, names)
+    columns = tuple(Column(name, "number", typical=0.0) for name in known)
+    return Schema(columns, "numpy" if names is None else "pandas")

@@ -2,8 +2,8 @@
 
 from condrisk.app.monitor._alarm import loss_alarm
 from condrisk.app.monitor._expected import expected_loss
-from condrisk.app.monitor._monitor import monitor_table
+from condrisk.app.monitor._monitor import monitor
 from condrisk.app.monitor._reference import Reference
 from condrisk.app.monitor._report import Monitoring
 
-__all__ = ["Monitoring", "Reference", "expected_loss", "loss_alarm", "monitor_table"]
+__all__ = ["Monitoring", "Reference", "expected_loss", "loss_alarm", "monitor"]

@@ -9,15 +9,17 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
-from condrisk.app.models import TableModel
+from condrisk.app.models import TableModel, encode_rows
 from condrisk.app.monitor._reference import Reference
-from condrisk.app.tables import Checked, Column, TableError, clean_text
+from condrisk.app.tables import Checked, TableError, check_rows, clean_text
+from condrisk.persistence import Column, Schema
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 # The share of rows like those learnt on that a support takes for others.
 RATE = 0.01
+_MICROSECONDS = 24 * 3600 * 1_000_000  # of a day
 
 
 def outside_columns(frame: pl.DataFrame, checked: Checked, columns: tuple[Column, ...]) -> Any:
@@ -37,13 +39,18 @@ def outside_columns(frame: pl.DataFrame, checked: Checked, columns: tuple[Column
 def _outside(given: pl.Series, checked: Checked, column: Column) -> Flags:
     values = checked.good[column.name]
     empty = values.is_null()
+    if column.kind == "text":
+        known = column.categories
+        strange = ~values.is_in(known) if known else pl.Series(np.zeros(len(values), dtype=bool))
+        strange = strange.fill_null(False)
+        return (strange | empty if column.missing == 0 else strange).to_numpy()
     if column.kind == "category":
         unseen = empty & clean_text(given).is_not_null()
         found = unseen | empty if column.missing == 0 else unseen
         return found.to_numpy()
-    if column.kind == "date":
-        values = values.to_physical()
-    if column.kind != "boolean":
+    if column.kind in ("date", "datetime"):
+        values = values.cast(pl.Datetime("us")).to_physical() / _MICROSECONDS
+    if column.low is not None and column.high is not None:
         numbers = values.cast(pl.Float64).fill_nan(None)
         empty = numbers.is_null()
         beyond = ((numbers < column.low) | (numbers > column.high)).fill_null(False)
@@ -58,14 +65,21 @@ class Support:
     def __init__(self, model: TableModel, frame: pl.DataFrame) -> None:
         from condrisk.deferral import SupportRule
 
-        X = model.encode(model.schema.check(frame).good)
+        self._columns = [c for c in model.schema.columns if c.kind != "text"]
+        X = self._numbers(check_rows(model.schema, frame).good)
         if len(X) < 50:
             raise TableError(f"the reference has {len(X)} usable rows; at least 50 are needed.")
         zeros = np.zeros(len(X))
         self._rule = SupportRule(rate=RATE).fit(zeros, zeros, X=X)
 
-    def outside(self, X: Floats) -> Flags:
+    def _numbers(self, good: pl.DataFrame) -> Floats:
+        """Return checked rows as numbers, whatever the model takes; text has no distances."""
+        schema = Schema(tuple(self._columns))
+        return encode_rows(good, schema)
+
+    def outside(self, good: pl.DataFrame) -> Flags:
         """Tell which rows have less support than all but one in a hundred of those fitted on."""
+        X = self._numbers(good)
         return self._rule.defer(np.zeros(len(X)), X=X, cost=1.0)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from condrisk.app.models import TableModel
+from condrisk.app.models import TableModel, as_frame, open_model
 from condrisk.app.monitor._chunks import Chunk, chunks_by_rows, chunks_by_time
 from condrisk.app.monitor._drift import Support
 from condrisk.app.monitor._reference import Reference
@@ -19,9 +21,9 @@ from condrisk.app.tables import TableError
 DEFAULT_ROWS = 1000
 
 
-def monitor_table(
-    model: TableModel,
-    frames: pl.DataFrame | Iterable[pl.DataFrame],
+def monitor(
+    model: Any,
+    chunks: Any,
     *,
     rows: int | None = None,
     every: str | None = None,
@@ -29,18 +31,22 @@ def monitor_table(
     confidence: float = 0.95,
     false_alarms: float = 0.05,
     tolerance: float = 0.0,
-    reference: pl.DataFrame | None = None,
+    reference: Any = None,
+    schema: Any = None,
+    target: str | None = None,
+    trusted: Iterable[str] = (),
     progress: Callable[[int], Any] = lambda rows: None,
 ) -> Monitoring:
     """Estimate the loss of new rows by chunk, and compare with labels where they are there.
 
     Parameters
     ----------
-    model : TableModel
-        As `condrisk.app.models.load_model` gives it.
-    frames : polars.DataFrame or iterable of polars.DataFrame
-        New rows, in the order in which they came; with a column of the target's name, its known
-        values are labels.
+    model : path, TableModel, Deferral or risk estimator
+        A model file, or a fitted model.
+    chunks : frame, or iterable of frames or of tuples (X, y)
+        New rows, in the order in which they came, however they are cut: `rows` or `every` cuts
+        them again. Frames are of polars or pandas, or arrays; in a column of the target's name,
+        or in y, known values are labels.
     rows : int, optional
         Rows a chunk; 1,000 if neither this nor `every` is given.
     every : str, optional
@@ -54,10 +60,15 @@ def monitor_table(
         likewise of a note on drift.
     tolerance : float, default=0.0
         By which share losses may exceed the expected ones without an alarm.
-    reference : polars.DataFrame, optional
-        The rows that the model was fitted on, or more like them. With them the region where the
-        risk was learnt is known by `condrisk.deferral.SupportRule`, without them only by the range
-        and the categories of each column.
+    reference : frame or tuple (X, y), optional
+        Rows like those that the model was fitted on. With them the region where the risk was learnt
+        is known by `condrisk.deferral.SupportRule`, without them only by the range and the
+        categories of each column. Needed where the model was not measured when it was saved:
+        then they must have targets, and the model must not have been fitted on them.
+    schema, target : optional
+        For a fitted model, as `condrisk.persistence.save_model` takes them.
+    trusted : iterable of str
+        For a model file, as `condrisk.persistence.load_model` takes it.
     progress : callable, optional
         Gets the number of rows read so far.
 
@@ -69,35 +80,38 @@ def monitor_table(
     Notes
     -----
     Run it on all rows since the model was fitted, not on each day alone: the rate of false alarms
-    holds for one sequence. A model that was fitted again on all rows after it was measured is
-    taken to be no worse than what was measured.
+    holds for one sequence.
 
     Examples
     --------
     >>> import numpy as np
     >>> import polars as pl
     >>> from condrisk.app.models import fit_table
-    >>> from condrisk.app.monitor import monitor_table
+    >>> from condrisk.app.monitor import monitor
     >>> rng = np.random.default_rng(0)
     >>> x = rng.uniform(-1, 1, 2000)
     >>> frame = pl.DataFrame(
     ...     {"x": x, "y": 2 * x + np.where(x > 0, 1.0, 0.1) * rng.normal(size=2000)}
     ... )
     >>> model = fit_table(frame[:1000], target="y", cost=0.5, predictor="linear")
-    >>> found = monitor_table(model, frame[1000:], rows=500)
+    >>> found = monitor(model, frame[1000:], rows=500)
     >>> [chunk.in_band for chunk in found.chunks], found.alarm
     ([True, True], None)
     """
-    batches = [frames] if isinstance(frames, pl.DataFrame) else frames
     _check_choices(rows, every, time, false_alarms)
-    support = None if reference is None else Support(model, reference)
+    if schema is None and isinstance(reference, tuple):
+        schema = None if isinstance(model, TableModel | str | os.PathLike) else reference[0]
+    model = open_model(model, schema=schema, target=target, trusted=trusted)
+    before = None if reference is None else _frame(model, reference)
+    support = None if before is None else Support(model, before)
+    known = _known(model, before)
+    batches = (_frame(model, part) for part in _parts(chunks))
     table = read_rows(model, batches, time=time, support=support, progress=progress)
-    chunks, notes = _chunks(table, rows, every)
-    known = Reference.from_profile(model.manifest["profile"])
-    watch = Watch(model, table, known, chunks, confidence, false_alarms, tolerance)
+    cut, notes = _chunks(table, rows, every)
+    watch = Watch(model, table, known, cut, confidence, false_alarms, tolerance)
     alarm, more = watch.alarm()
-    reports = tuple(watch.report(k, alarm) for k in range(len(chunks)))
-    first = None if alarm is None or alarm.first is None else chunks[alarm.first].name
+    reports = tuple(watch.report(k, alarm) for k in range(len(cut)))
+    first = None if alarm is None or alarm.first is None else cut[alarm.first].name
     return Monitoring(
         model.manifest["loss"],
         confidence,
@@ -109,6 +123,36 @@ def monitor_table(
         None if alarm is None else alarm.threshold,
         (*notes, *more),
     )
+
+
+def _parts(chunks: Any) -> Iterable[Any]:
+    """Return the parts of a sequence of rows; a frame, an array or one tuple is one part."""
+    one = hasattr(chunks, "columns") or isinstance(chunks, np.ndarray | tuple)
+    return [chunks] if one else chunks
+
+
+def _frame(model: TableModel, part: Any) -> pl.DataFrame:
+    """Return rows from Python as one table, targets in it."""
+    X, y = part if isinstance(part, tuple) else (part, None)
+    if y is not None and model.target is None:
+        model.target = "y"
+    return as_frame(X, names=model.schema.names, y=y, target=model.target)
+
+
+def _known(model: TableModel, before: pl.DataFrame | None) -> Reference:
+    """Return how losses went with risks on rows that the model was not fitted on."""
+    if model.manifest["profile"] is not None:
+        return Reference.from_profile(model.manifest["profile"])
+    if before is None or model.target not in before.columns:
+        raise TableError(
+            "the model was saved without rows to compare with: give reference (--reference), rows "
+            "with targets that it was not fitted on, or save it with reference=(X, y)."
+        )
+    table = read_rows(model, [before], time=None, support=None, progress=lambda rows: None)
+    known = np.isfinite(table.loss)
+    if not known.any():
+        raise TableError("reference must have at least one row with a target.")
+    return Reference.from_rows(table.risk[known], table.loss[known])
 
 
 def _check_choices(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from condrisk.app.models import TableModel
 from condrisk.app.monitor._chunks import read_times
 from condrisk.app.monitor._drift import Support, outside_columns
-from condrisk.app.tables import TableError, clean_text
+from condrisk.app.tables import TableError, check_rows, clean_text
 
 Floats = NDArray[np.float64]
 
@@ -56,7 +56,7 @@ def read_rows(
     risk, loss, times, outside = [], [], [], []
     bad, reason, seen = 0, "", 0
     for frame in frames:
-        checked = model.schema.check(frame)
+        checked = check_rows(model.schema, frame)
         if checked.bad and not bad:
             row, why = next(iter(checked.bad.items()))
             reason = f"in row {seen + row + 1:,} {why}"
@@ -64,12 +64,11 @@ def read_rows(
         seen += frame.height
         if not len(checked.rows):
             continue
-        X, given = model.encode(checked.good), model.predictions(checked.good)
-        risk.append(np.asarray(model.model.predict_risk(X, prediction=given)))
+        risk.append(model.predict_risk(checked.good))
         loss.append(_losses(model, frame, checked))
         flags = outside_columns(frame, checked, model.schema.columns)
         if support is not None:
-            flags[""] = support.outside(X)
+            flags[""] = support.outside(checked.good)
         outside.append(flags)
         if time is not None:
             times.append(_times(frame, time).gather(checked.rows))

@@ -16,7 +16,7 @@ from condrisk.app.monitor._rows import Rows
 
 
 class Watch:
-    """The steps of `monitor_table`, with what they share."""
+    """The steps of `monitor`, with what they share."""
 
     def __init__(
         self,
@@ -30,7 +30,9 @@ class Watch:
     ) -> None:
         self.model, self.table, self.reference, self.chunks = model, table, reference, chunks
         self.confidence, self.level, self.tolerance = confidence, level, tolerance
-        self.minimum = float(model.model.risk_.loss_.minimum)
+        # A risk estimator need not say what its loss is.
+        loss = getattr(getattr(model.model, "risk_", None), "loss_", None)
+        self.minimum = float(getattr(loss, "minimum", -np.inf))
         self.anywhere = np.any(list(table.outside.values()), axis=0)
 
     def alarm(self) -> tuple[LossAlarm | None, list[str]]:
@@ -39,7 +41,7 @@ class Watch:
         if not labelled.any():
             return None, []
         if not np.isfinite(self.minimum):
-            return None, ["There is no alarm: this loss has no least value."]
+            return None, ["There is no alarm: this loss has no least value, or none is known."]
         parts = [chunk.rows[labelled[chunk.rows]] for chunk in self.chunks]
         place = np.cumsum(labelled) - 1
         found = loss_alarm(
@@ -84,11 +86,12 @@ class Watch:
     def _drift(self, rows: NDArray[np.intp]) -> list[str]:
         """Return a sentence for each kind of drift that chance would hardly give."""
         level = self.level / (2 * len(self.chunks))
-        notes, n_fitted = [], self.model.manifest["rows"]
+        notes, n_seen = [], self.model.schema.n_rows
         columns = [name for name in self.table.outside if name]
-        usual = 2 * len(columns) / (n_fitted + 1) + (RATE if "" in self.table.outside else 0.0)
+        by_range = 2 * len(columns) / (n_seen + 1) if n_seen else 0.0
+        usual = by_range + (RATE if "" in self.table.outside else 0.0)
         n_outside = int(self.anywhere[rows].sum())
-        if n_outside and outside_p_value(n_outside, len(rows), usual) < level:
+        if usual and n_outside and outside_p_value(n_outside, len(rows), usual) < level:
             notes.append(
                 f"{n_outside / len(rows):.1%} of the rows are outside the region where the risk "
                 f"was learnt{self._where(rows)}; about {usual:.1%} would be usual"

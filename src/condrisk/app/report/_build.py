@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,9 +27,12 @@ MIN_STANDARD_ERRORS = 4.0
 
 
 def build_report(
-    model: TableModel,
-    frame: pl.DataFrame,
+    model: Any,
+    X: Any,
+    y: Any = None,
     *,
+    schema: Any = None,
+    trusted: Iterable[str] = (),
     price: float | None = None,
     title: str | None = None,
     top: int = 50,
@@ -40,10 +45,17 @@ def build_report(
 
     Parameters
     ----------
-    model : TableModel
-        The model.
-    frame : polars.DataFrame
-        Rows with the columns that it needs and its target.
+    model : path, TableModel, Deferral or risk estimator
+        A model file, or a fitted model.
+    X : polars.DataFrame, pandas.DataFrame or array-like of shape (n_rows, n_columns)
+        Rows that it was not fitted on.
+    y : array-like of shape (n_rows,), optional
+        Their targets. None: `X` has a column with the name of the model's target.
+    schema : optional
+        For a fitted model: the rows that it was fitted on, as `condrisk.persistence.save_model`
+        takes them; `X` if not given.
+    trusted : iterable of str
+        For a model file, as `condrisk.persistence.load_model` takes it.
     price : float or None, default=None
         The price that the page starts with; None: the model's own. A model that has none asks
         above a fixed risk, and the page starts with that.
@@ -76,27 +88,28 @@ def build_report(
     """
     progress = progress or (lambda what: None)
     progress("checking the rows")
+    model, frame = _opened(model, X, y, schema, trusted)
     checked, target, notes = _usable(model, frame)
     with threadpool_limits(1, user_api="openmp"):
         progress(f"estimating the risk of {count(checked.good.height)} rows")
-        decision = model.decide(checked.good)
+        risk, deferred, prediction = _decisions(model, checked.good)
         loss = model.loss_values(checked.good, target)
         report = report_from_arrays(
             loss,
-            decision.risk,
+            risk,
             frame=checked.good,
-            risk_of=lambda rows: model.decide(rows).risk,
-            prediction=list(decision.prediction),
+            risk_of=model.predict_risk,
+            prediction=list(prediction),
             target=target.to_list(),
             row_numbers=(checked.rows + 1).tolist(),
-            price=_start(model, decision.risk) if price is None else price,
+            price=_start(model, risk) if price is None else price,
             title=title_of(model.manifest) if title is None else title,
             loss_name=model.manifest["loss"],
             facts=facts_of(model.manifest),
             notes=notes,
             cautions=[
                 *_training_row_caution(model, loss),
-                *_rule_caution(model, decision.deferred, loss),
+                *_rule_caution(model, deferred, loss),
             ],
             top=top,
             progress=progress,
@@ -104,9 +117,41 @@ def build_report(
     return report
 
 
+def _opened(
+    model: Any, X: Any, y: Any, schema: Any, trusted: Iterable[str]
+) -> tuple[TableModel, pl.DataFrame]:
+    """Return the model, and the rows as one table with their targets in it."""
+    from condrisk.app.models import TableModel, as_frame, open_model
+
+    if isinstance(model, TableModel | str | os.PathLike):
+        model = open_model(model, schema=schema, trusted=trusted)
+    else:
+        model = open_model(model, schema=X if schema is None else schema, target="y")
+    names = model.schema.names
+    return model, as_frame(X, names=names, y=y, target=_target_name(model, y))
+
+
+def _target_name(model: TableModel, y: Any) -> str | None:
+    """Return the column of the targets; a model that knows of none takes those it is given."""
+    if model.target is None and y is not None:
+        model.target = "y"
+    return model.target
+
+
+def _decisions(
+    model: TableModel, good: pl.DataFrame
+) -> tuple[Vector, NDArray[np.bool_] | None, Any]:
+    """Return risks, decisions (None where these need a cost that is not known), predictions."""
+    if model.uses_cost and model.cost is None:
+        found = model.decide(good, cost=0.0)
+        return found.risk, None, found.prediction
+    decision = model.decide(good)
+    return decision.risk, decision.deferred, decision.prediction
+
+
 def _usable(model: TableModel, frame: pl.DataFrame) -> tuple[Checked, pl.Series, list[str]]:
     """Return the rows to measure on, their targets, and what is to be said of the others."""
-    from condrisk.app.tables import Checked, TableError
+    from condrisk.app.tables import Checked, TableError, check_rows
 
     if model.target is None or model.target not in frame.columns:
         raise TableError(
@@ -117,7 +162,7 @@ def _usable(model: TableModel, frame: pl.DataFrame) -> tuple[Checked, pl.Series,
     known = target.is_not_null().to_numpy()
     if target.dtype.is_float():
         known &= target.is_not_nan().fill_null(False).to_numpy()
-    checked = model.schema.check(frame)
+    checked = check_rows(model.schema, frame)
     keep = known[checked.rows]
     good, rows = checked.good.filter(pl.Series(keep)), checked.rows[keep]
     if not good.height:
@@ -158,10 +203,9 @@ def _start(model: TableModel, risk: Vector) -> float | None:
     return roundest(float(threshold), float(above.min())) if above.size else float(threshold)
 
 
-def _rule_caution(model: TableModel, deferred: NDArray[np.bool_], loss: Vector) -> list[str]:
+def _rule_caution(model: TableModel, deferred: NDArray[np.bool_] | None, loss: Vector) -> list[str]:
     """Say what the model's own rule does, where that is not to ask above the price."""
-    rule: Any = model.model.rule_
-    if getattr(rule, "uses_cost", False):
+    if model.uses_cost or deferred is None:
         return []
     accepted = loss[~deferred]
     left = f", with a mean loss of {number(float(accepted.mean()))}" if accepted.size else ""

@@ -95,7 +95,8 @@ def facts_of(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
             facts.append((label, str(manifest[key]).replace("_", " ")))
     if manifest.get("rule"):
         facts.append(("Rule", str(manifest["rule"])))
-    if manifest.get("rows"):
+    n_rows = (manifest.get("schema") or {}).get("n_rows")
+    if n_rows:
         day = str(manifest.get("created") or "")[:10]
-        facts.append(("Fitted on", f"{count(float(manifest['rows']))} rows{day and ', ' + day}"))
+        facts.append(("Columns of", f"{count(float(n_rows))} rows{day and ', ' + day}"))
     return facts

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from condrisk.app.models import TableModel
+from condrisk.app.models import TableModel, open_model
 from condrisk.app.scoring._output import check_names
 from condrisk.app.scoring._scores import ADDED, prediction_type, score_table
 
@@ -15,7 +16,13 @@ if TYPE_CHECKING:
 
 
 def score_dask(
-    model: TableModel, frame: Any, *, cost: float | None = None, prefix: str = ""
+    model: Any,
+    frame: Any,
+    *,
+    cost: float | None = None,
+    schema: Any = None,
+    trusted: Iterable[str] = (),
+    prefix: str = "",
 ) -> Any:
     """Add prediction, risk and decision to a Dask DataFrame.
 
@@ -24,12 +31,16 @@ def score_dask(
 
     Parameters
     ----------
-    model : TableModel
-        The model.
+    model : path, TableModel, Deferral or risk estimator
+        A model file, or a fitted model.
     frame : dask.dataframe.DataFrame
         Rows, with the columns of the model among theirs.
     cost : float or None, default=None
-        The price of asking; None is the model's own.
+        The cost of deferring; None is the model's own.
+    schema : optional
+        For a fitted model: the rows that it was fitted on.
+    trusted : iterable of str
+        For a model file, as `condrisk.persistence.load_model` takes it.
     prefix : str, default=""
         Put before the names of the new columns, where the frame has such names already.
 
@@ -59,6 +70,8 @@ def score_dask(
     >>> len(scored.compute())
     500
     """
+    model = open_model(model, schema=schema, trusted=trusted)
+    model.check_cost(cost)
     check_names(list(frame.columns), model, prefix)
     meta = _with_scores(frame._meta, _no_scores(model), prefix)
     return frame.map_partitions(_score_partition, model, cost, prefix, meta=meta)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 
 from condrisk.app._paths import written_format
-from condrisk.app.models import TableModel, load_model
+from condrisk.app.models import TableModel, open_model
 from condrisk.app.scoring._engines import Engine, Future, dask_engine, local_engine
 from condrisk.app.scoring._journal import Journal, run_head
 from condrisk.app.scoring._output import Output, Receipt, check_names
@@ -28,11 +28,13 @@ Progress = Callable[[int, float], None]
 
 
 def score_file(
-    model: TableModel | str | os.PathLike[str],
+    model: Any,
     source: str | os.PathLike[str],
     output: str | os.PathLike[str],
     *,
     cost: float | None = None,
+    schema: Any = None,
+    trusted: Iterable[str] = (),
     batch_rows: int | None = None,
     engine: Literal["local", "dask"] = "local",
     threads: int | None = None,
@@ -53,14 +55,19 @@ def score_file(
 
     Parameters
     ----------
-    model : TableModel or path
-        The model, or its file.
+    model : path, TableModel, Deferral or risk estimator
+        A model file, or a fitted model.
     source : path
         Rows: CSV, Parquet or Arrow.
     output : path
         Where to write; its ending tells the format.
     cost : float or None, default=None
-        The price of asking; None is the model's own.
+        The cost of deferring; None is the model's own.
+    schema : optional
+        For a fitted model: the rows that it was fitted on, as `condrisk.persistence.save_model`
+        takes them.
+    trusted : iterable of str
+        For a model file, as `condrisk.persistence.load_model` takes it.
     batch_rows : int or None, default=None
         How many rows to score at a time. None: 65,536, or fewer where the table is wide.
     engine : {"local", "dask"}, default="local"
@@ -111,10 +118,9 @@ def score_file(
     >>> pl.read_csv(folder / "scored.csv").columns
     ['name', 'x', 'prediction', 'risk', 'defer']
     """
-    if not isinstance(model, TableModel):
-        model_file, model = Path(model), load_model(model)
-    else:
-        model_file = None
+    model_file = Path(model) if isinstance(model, str | os.PathLike) else None
+    model = open_model(model, schema=schema, trusted=trusted)
+    model.check_cost(cost)
     source, output = Path(source), Path(output)
     working = _engine(engine, model, cost, threads, scheduler, workers)
     started = time.perf_counter()

@@ -20,19 +20,20 @@ from condrisk.app.scoring._scores import ADDED
 from condrisk.app.scoring._summary import ScoreSummary
 from condrisk.app.tables import (
     Batch,
-    Column,
     Layout,
     TableError,
     TableSource,
     TableWriter,
     canonical,
+    check_rows,
     to_polars,
 )
+from condrisk.persistence import Column
 
 
 def check_names(names: Sequence[str], model: TableModel, prefix: str) -> None:
     """Refuse a table without the columns of the model, or with names that the new ones get."""
-    model.schema.check(pl.DataFrame(schema=dict.fromkeys(names, pl.Null)))
+    check_rows(model.schema, pl.DataFrame(schema=dict.fromkeys(names, pl.Null)))
     twice = [
         prefix + name
         for name in ADDED
@@ -138,7 +139,7 @@ def _with_types(rows: pa.Table, layout: Layout, model: TableModel) -> pa.Table:
 
     A column that only rejected rows keep from being of one type is what the model reads in it.
     """
-    kinds = {column.name: column for column in model.schema.columns}
+    kinds = {column.name: column for column in model.schema.needed}
     columns = [
         _typed(cells, layout, kinds.get(cells.name)) for cells in to_polars(rows, "the table")
     ]

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from condrisk.app.models import TableModel
-from condrisk.app.tables import Checked, to_polars
+from condrisk.app.tables import Checked, check_rows, to_polars
 
 ADDED = ("prediction", "risk", "defer")
 _UNSEEN = b"unseen"
@@ -56,7 +56,7 @@ def score_table(
 def _scored(
     model: TableModel, frame: pl.DataFrame, *, cost: float | None, bad: dict[int, str]
 ) -> pa.Table:
-    checked = model.schema.check(frame)
+    checked = check_rows(model.schema, frame)
     good, rows = _without(checked, bad)
     reasons = checked.bad | bad
     prediction: Any = []

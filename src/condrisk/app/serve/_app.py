@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
@@ -16,7 +14,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 import condrisk
-from condrisk.app.models import TableModel, load_model
+from condrisk.app.models import TableModel, open_model
 from condrisk.app.serve._decide import Decide
 from condrisk.app.serve._gate import Gate, Lifecycle
 from condrisk.app.serve._json import json_response
@@ -33,7 +31,7 @@ def create_app(
     *,
     schema: Any = None,
     target: str | None = None,
-    trusted: Sequence[str] = (),
+    trusted: Iterable[str] = (),
     token: str | None = None,
     max_body: int = 8 << 20,
     max_rows: int = 10_000,
@@ -55,12 +53,12 @@ def create_app(
     model : path, TableModel, Deferral or risk estimator
         The model: a file, what `condrisk.app.models.fit_table` gave, or anything fitted that
         keeps the contract of risk estimators.
-    schema : Schema or table, optional
-        For a fitted estimator: the rows that it was fitted on, or a description of them.
-    target : str, optional
-        For a fitted estimator: the name of what it predicts.
-    trusted : sequence of str
-        For a file: the names that it may hold beyond those of condrisk and scikit-learn.
+    schema, target : optional
+        For a fitted estimator: the rows that it was fitted on or their Schema, and the name of
+        what it predicts, as `condrisk.app.models.open_model` takes them.
+    trusted : iterable of str
+        For a file: what it may hold beyond condrisk and scikit-learn, as
+        `condrisk.persistence.load_model` takes it.
     token : str, optional
         What requests must carry, as ``Authorization: Bearer TOKEN`` or as the password that a
         browser asks for; only ``/health`` is open without. None lets everybody in.
@@ -99,7 +97,7 @@ def create_app(
             raise ValueError(f"{name} must be greater than 0, got {value}.")
     if token == "":
         raise ValueError("token must not be empty; None lets everybody in.")
-    model = _opened(model, schema=schema, target=target, trusted=trusted)  # SWAP: open_model
+    model = open_model(model, schema=schema, target=target, trusted=trusted)
     metrics, lifecycle = Metrics(labels_of(model.manifest)), Lifecycle()
     decide = Decide(
         model,
@@ -114,10 +112,9 @@ def create_app(
         version=condrisk.__version__,
         model=model,
         most_rows=max_rows,
-        uses_cost=decide.uses_cost,
         protected=token is not None,
     )
-    front = page(model, uses_cost=decide.uses_cost, has_report=report_html is not None)
+    front = page(model, has_report=report_html is not None)
     gate = Middleware(
         Gate, lifecycle=lifecycle, metrics=metrics, paths=_PATHS, token=token, hosts=hosts
     )
@@ -133,11 +130,6 @@ def create_app(
     )
     app.state.decide, app.state.lifecycle = decide, lifecycle
     return app
-
-
-def _opened(model: Any, *, schema: Any, target: str | None, trusted: Sequence[str]) -> TableModel:
-    """Stand in for `condrisk.app.models.open_model` until it is there; then this goes."""
-    return load_model(Path(model)) if isinstance(model, str | os.PathLike) else model
 
 
 @asynccontextmanager

@@ -1,62 +1,18 @@
-"""What the service says about the columns of a model: what a cell may be, and an example."""
+"""What the service says about the columns of a model: what was seen, and what a cell may be."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 from typing import Any
 
-from condrisk.app.models import TableModel
-from condrisk.app.tables import MAX_NUMBER, Column
+from condrisk.app.tables import MAX_NUMBER
+from condrisk.persistence import Column
 
 # What `condrisk.app.tables.cell_reader` takes for numbers, truths and nothing, in text. A word may
 # be in capitals too; JSON Schema has no way to say that.
 _NUMBER = r"[+-]?([0-9]{1,25}\.?|[0-9]{0,15}\.[0-9]{1,15})([eE][+-]?[0-4])?|true|false"
 _TRUTH = "[tTfF01]|true|false|yes|no"
 _NOTHING = "|-|na|n/a|nan|null|none"
-
-
-def columns_of(model: TableModel) -> tuple[Column, ...]:
-    """Return the columns that a row must have.
-
-    Parameters
-    ----------
-    model : TableModel
-        The model.
-
-    Returns
-    -------
-    tuple of Column
-        That of an external predictor among them.
-    """
-    return getattr(model.schema, "needed", model.schema.columns)  # SWAP: model.schema.needed
-
-
-def example_row(model: TableModel) -> dict[str, Any]:
-    """Return a row to try.
-
-    Parameters
-    ----------
-    model : TableModel
-        The model.
-
-    Returns
-    -------
-    dict of str to object
-        That of the model file or, where it has none, one from the middle of what was seen.
-    """
-    given = model.manifest.get("example") or {}
-    return {
-        column.name: given[column.name] if column.name in given else _middle(column)
-        for column in columns_of(model)
-    }
-
-
-def _middle(column: Column) -> Any:
-    if column.categories:
-        return column.categories[len(column.categories) // 2]
-    middle = 0.0 if column.low is None or column.high is None else (column.low + column.high) / 2
-    plain = {"number": middle, "boolean": False, "date": day(middle), "datetime": moment(middle)}
-    return plain.get(column.kind, "")
 
 
 def day(days: float) -> str:

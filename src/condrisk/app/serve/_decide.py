@@ -16,14 +16,13 @@ from condrisk.app.models import TableModel
 from condrisk.app.serve._arrow_rows import read_arrow
 from condrisk.app.serve._batcher import Batcher
 from condrisk.app.serve._body import read_body
-from condrisk.app.serve._columns import columns_of, example_row
 from condrisk.app.serve._decider import Decided, Decider, Job
 from condrisk.app.serve._json import JSON, encode
 from condrisk.app.serve._json_rows import JsonReader
 from condrisk.app.serve._metrics import Metrics
 from condrisk.app.serve._refusal import RefusedError, bad_rows
 from condrisk.app.serve._responses import body_type, encode_response, response_type
-from condrisk.app.tables import MAX_NUMBER, TableError
+from condrisk.app.tables import MAX_NUMBER, TableError, check_rows
 
 # A batch of that many rows is as fast a row as any; more would make the others wait.
 BATCH_ROWS = 4096
@@ -51,8 +50,6 @@ class Decide:
 
     Attributes
     ----------
-    uses_cost : bool
-        Whether the model's rule looks at a cost.
     batcher : Batcher
         Who does the work; to be started and stopped.
     """
@@ -67,16 +64,15 @@ class Decide:
         batching: bool,
         metrics: Metrics,
     ) -> None:
-        self.uses_cost: bool = getattr(model.model.rule_, "uses_cost", False)
         self._model = model
         self._max_body = max_body
         self._max_rows = max_rows
         self._timeout = timeout
         self._metrics = metrics
         self._reader = JsonReader(
-            columns_of(model), most_rows=max_rows, on_unseen=metrics.unseen.inc
+            model.schema.needed, most_rows=max_rows, on_unseen=metrics.unseen.inc
         )
-        decider = Decider(model, uses_cost=self.uses_cost, metrics=metrics)
+        decider = Decider(model, metrics=metrics)
         self.batcher: Batcher[Job, Decided] = Batcher(
             decider,
             most_rows=BATCH_ROWS,
@@ -87,7 +83,7 @@ class Decide:
 
     def _rows_at_once(self, decider: Decider) -> int:
         try:
-            ((example,), _) = self._reader.read(encode({"rows": [example_row(self._model)]}))
+            ((example,), _) = self._reader.read(encode({"rows": [self._model.schema.example]}))
         except RefusedError:
             return 0
         return decider.rows_at_once(example)
@@ -148,7 +144,7 @@ class Decide:
             job = await asyncio.to_thread(read, body)
         else:
             job = read(body)
-        if job.cost is not None or not self.uses_cost:
+        if job.cost is not None or not self._model.uses_cost:
             return job
         if in_query is None and self._model.cost is None:
             raise RefusedError(
@@ -163,7 +159,7 @@ class Decide:
     def _from_arrow(self, body: bytes) -> Job:
         frame = read_arrow(body, self._max_rows)
         try:
-            checked = self._model.schema.check(frame)
+            checked = check_rows(self._model.schema, frame)
         except TableError as error:
             raise RefusedError(422, str(error)) from None
         if checked.bad:
@@ -176,7 +172,7 @@ class Decide:
         """Return the cost that a request gives, None for the model's own."""
         if cost is None:
             return None
-        if not self.uses_cost:
+        if not self._model.uses_cost:
             raise RefusedError(422, "cost must not be given: the model's rule uses none.")
         if type(cost) not in (int, float) or not 0 <= cost <= MAX_NUMBER:
             raise RefusedError(422, f"cost must be a number from 0 to {MAX_NUMBER:g}.")

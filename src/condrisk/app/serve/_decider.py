@@ -16,6 +16,7 @@ from condrisk.app.serve._fixed_tags import with_fixed_tags
 from condrisk.app.serve._json_rows import Row
 from condrisk.app.serve._metrics import Metrics
 from condrisk.app.serve._refusal import MOST_REASONS, RefusedError, bad_rows
+from condrisk.app.tables import check_rows
 
 Floats = NDArray[np.float64]
 
@@ -52,17 +53,14 @@ class Decider:
     ----------
     model : TableModel
         The model.
-    uses_cost : bool
-        Whether its rule looks at a cost.
     metrics : Metrics
         Where rows are counted.
     """
 
-    def __init__(self, model: TableModel, *, uses_cost: bool, metrics: Metrics) -> None:
+    def __init__(self, model: TableModel, *, metrics: Metrics) -> None:
         self._model = copy.copy(model)
         self._model.model = with_fixed_tags(model.model)
         self._types = _types_of(model)
-        self._uses_cost = uses_cost
         self._metrics = metrics
 
     def __call__(self, jobs: list[Job]) -> list[Decided | RefusedError]:
@@ -138,14 +136,11 @@ class Decider:
     def _frame(self, jobs: list[Job]) -> pl.DataFrame:
         if all(type(job.rows) is list for job in jobs):
             return self._framed(list(chain.from_iterable(job.rows for job in jobs)))
-        return pl.concat(
-            [
-                job.rows if isinstance(job.rows, pl.DataFrame) else self._framed(job.rows)
-                for job in jobs
-            ]
-        )
+        return pl.concat([self._framed(job.rows) for job in jobs])
 
-    def _framed(self, rows: Sequence[Row]) -> pl.DataFrame:
+    def _framed(self, rows: list[Row] | pl.DataFrame) -> pl.DataFrame:
+        if isinstance(rows, pl.DataFrame):
+            return rows
         columns = zip(self._types.items(), zip(*rows, strict=True), strict=True)
         return pl.DataFrame([pl.Series(name, cells, kind) for (name, kind), cells in columns])
 
@@ -166,7 +161,7 @@ class Decider:
         return found
 
     def _costs(self, jobs: list[Job]) -> Floats | None:
-        if not self._uses_cost:
+        if not self._model.uses_cost:
             return None
         own = self._model.cost
         costs = [own if job.cost is None else job.cost for job in jobs]
@@ -184,4 +179,4 @@ class Decider:
 def _types_of(model: TableModel) -> dict[str, Any]:
     """Return the types of checked rows: those that a table without rows has after its check."""
     nothing = pl.DataFrame(schema=dict.fromkeys(model.schema.names, pl.Null))
-    return dict(model.schema.check(nothing).good.schema)
+    return dict(check_rows(model.schema, nothing).good.schema)

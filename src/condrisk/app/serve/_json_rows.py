@@ -7,7 +7,8 @@ from typing import Any
 
 from condrisk.app.serve._json import decode, shown
 from condrisk.app.serve._refusal import RefusedError, bad_rows
-from condrisk.app.tables import Column, cell_reader
+from condrisk.app.tables import cell_reader
+from condrisk.persistence import Column
 
 Row = tuple[Any, ...]
 

@@ -7,7 +7,7 @@ from importlib import resources
 from typing import Any
 
 from condrisk.app.models import TableModel
-from condrisk.app.serve._columns import cell_schema, columns_of, example_row
+from condrisk.app.serve._columns import cell_schema
 from condrisk.app.serve._gate import OPEN
 from condrisk.app.tables import MAX_NUMBER
 
@@ -18,7 +18,6 @@ def describe(
     version: str,
     model: TableModel,
     most_rows: int,
-    uses_cost: bool,
     protected: bool,
 ) -> dict[str, Any]:
     """Return the OpenAPI description of a service.
@@ -31,8 +30,6 @@ def describe(
         The model.
     most_rows : int
         The most rows a request may have.
-    uses_cost : bool
-        Whether the rule looks at a cost.
     protected : bool
         Whether a token is needed.
 
@@ -49,17 +46,17 @@ def describe(
     decision["prediction"] = (
         {"type": "number"} if model.classes is None else {"enum": model.classes}
     )
-    question, example = schemas["Question"], example_row(model)
+    question, example = schemas["Question"], model.schema.example
     question["properties"]["rows"]["maxItems"] = most_rows
     question["examples"] = [{"rows": [example]}]
-    columns = columns_of(model)
+    columns = model.schema.needed
     schemas["Row"] |= {
         "required": [column.name for column in columns],
         "properties": {column.name: cell_schema(column) for column in columns},
         "examples": [example],
     }
     decide = document["paths"]["/decide"]["post"]
-    if uses_cost:
+    if model.uses_cost:
         question["properties"]["cost"] = decide["parameters"][0]["schema"] = _cost(model.cost)
         if model.cost is None:
             question["required"].append("cost")

@@ -10,8 +10,8 @@ from typing import Any
 
 from condrisk.app.models import TableModel
 from condrisk.app.report import Panel, render, render_panel, report_from_manifest
-from condrisk.app.serve._columns import columns_of, day, example_row, moment
-from condrisk.app.tables import Column
+from condrisk.app.serve._columns import day, moment
+from condrisk.persistence import Column
 
 # Longer lists are typed into rather than chosen from.
 MOST_CHOICES = 60
@@ -21,15 +21,13 @@ UNMEASURED = (
 )
 
 
-def page(model: TableModel, *, uses_cost: bool, has_report: bool) -> str:
+def page(model: TableModel, *, has_report: bool) -> str:
     """Return the page at ``/``.
 
     Parameters
     ----------
     model : TableModel
         The model.
-    uses_cost : bool
-        Whether its rule looks at a cost.
     has_report : bool
         Whether there is a longer report to point to.
 
@@ -39,15 +37,14 @@ def page(model: TableModel, *, uses_cost: bool, has_report: bool) -> str:
         HTML that loads nothing and talks only to its own server.
     """
     measured = bool(model.manifest.get("profile"))
-    example = example_row(model)
-    fields = [_field(k, column, example[column.name]) for k, column in enumerate(columns_of(model))]
-    if uses_cost and not measured:  # else the report has the field
+    fields = [_field(k, column) for k, column in enumerate(model.schema.needed)]
+    if model.uses_cost and not measured:  # else the report has the field
         fields.append(_cost_field(model.cost))
     link = '<p><a href="report">The full report of this model</a></p>' if has_report else ""
     html = Template(_read("try.html")).substitute(
         fields="\n".join(fields),
         link=link,
-        uses_cost="true" if uses_cost else "false",
+        uses_cost="true" if model.uses_cost else "false",
         target=escape(str(model.target)),
     )
     panel = Panel(html, script=_read("try.js"), style=_read("try.css"))
@@ -91,10 +88,10 @@ def _read(name: str) -> str:
 # -- fields -------------------------------------------------------------------------------------
 
 
-def _field(k: int, column: Column, value: Any) -> str:
+def _field(k: int, column: Column) -> str:
     """Return label, control and hint of a column."""
     identity = f"try-{k}"
-    control = _CONTROLS[column.kind](identity, column, value)
+    control = _CONTROLS[column.kind](identity, column, column.typical)
     hint = _hint(column)
     return (
         f'<div class="try-field"><label for="{identity}"><bdi>{escape(column.name)}</bdi></label>'

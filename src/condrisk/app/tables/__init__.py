@@ -5,11 +5,11 @@ from condrisk.app._paths import table_format
 from condrisk.app.tables._batches import Batch, TableSource, iter_batches, to_polars
 from condrisk.app.tables._cell_reader import cell_reader
 from condrisk.app.tables._cells import Cells, canonical, clean_text
-from condrisk.app.tables._columns import MAX_NUMBER, left_out
+from condrisk.app.tables._columns import MAX_NUMBER, left_out, table_column, table_schema
 from condrisk.app.tables._csv import Layout
 from condrisk.app.tables._moments import read_moments
 from condrisk.app.tables._read import read_table
-from condrisk.app.tables._schema import Checked, Column, Schema
+from condrisk.app.tables._schema import Checked, check_rows
 from condrisk.app.tables._writer import TableWriter
 
 __all__ = [
@@ -17,20 +17,21 @@ __all__ = [
     "Batch",
     "Cells",
     "Checked",
-    "Column",
     "Layout",
-    "Schema",
     "SchemaError",
     "TableError",
     "TableSource",
     "TableWriter",
     "canonical",
     "cell_reader",
+    "check_rows",
     "clean_text",
     "iter_batches",
     "left_out",
     "read_moments",
     "read_table",
+    "table_column",
     "table_format",
+    "table_schema",
     "to_polars",
 ]

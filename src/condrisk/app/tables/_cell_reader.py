@@ -14,7 +14,7 @@ from condrisk.app.tables._columns import MAX_NUMBER
 from condrisk.app.tables._moments import in_utc, moment_of
 
 if TYPE_CHECKING:
-    from condrisk.app.tables._schema import Column
+    from condrisk.persistence import Column
 
 Reader = Callable[[Any], Any]
 
@@ -62,7 +62,8 @@ def cell_reader(column: Column, *, on_unseen: Callable[[], Any] | None = None) -
 
     Examples
     --------
-    >>> from condrisk.app.tables import Column, cell_reader
+    >>> from condrisk.app.tables import cell_reader
+    >>> from condrisk.persistence import Column
     >>> read = cell_reader(Column("size", "number"))
     >>> read(1.5), read(" 1.5 "), read("n/a")
     (1.5, 1.5, None)
@@ -175,7 +176,10 @@ def _moment_or_none(value: Any, right: str) -> datetime | None:
     if value is None:
         return None
     if isinstance(value, datetime):
-        return in_utc(value)
+        try:
+            return in_utc(value)
+        except OverflowError:  # beyond the calendar
+            raise ValueError(right) from None
     if not isinstance(value, str):
         raise ValueError(right)
     text = value.strip()

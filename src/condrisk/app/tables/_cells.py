@@ -18,7 +18,7 @@ from condrisk.app.tables._columns import MAX_NUMBER
 from condrisk.app.tables._moments import MOMENT_TYPE, moments_of, naive_utc
 
 if TYPE_CHECKING:
-    from condrisk.app.tables._schema import Column
+    from condrisk.persistence import Column
 
 # In a message, a cell is cut to this many characters.
 _SHOWN = 40
@@ -66,7 +66,8 @@ def canonical(given: pl.Series, column: Column) -> Cells:
     Examples
     --------
     >>> import polars as pl
-    >>> from condrisk.app.tables import Column, canonical
+    >>> from condrisk.app.tables import canonical
+    >>> from condrisk.persistence import Column
     >>> cells = canonical(pl.Series("size", ["1.5", "large", "NA"]), Column("size", "number"))
     >>> cells.values.to_list(), cells.bad
     ([1.5, None, None], {1: "column 'size' holds 'large', but it must be a number."})

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date, timedelta
 from typing import Any
 
 import polars as pl
 
 from condrisk.app._dtypes import is_day, is_text
+from condrisk.persistence import Column, Schema
 
 # Boosted trees take no more categories than this, missing ones apart.
 MAX_CATEGORIES = 250
@@ -68,22 +70,60 @@ def _unusable_reason(column: pl.Series) -> str | None:
     return None
 
 
-def describe(column: pl.Series) -> dict[str, Any]:
-    """Return the fields of the `Column` that stands for a column of data."""
-    dtype = column.dtype
-    found: dict[str, Any] = {"name": column.name, "missing": column.null_count() / len(column)}
+def table_schema(frame: pl.DataFrame, *, exclude: Sequence[str] = ()) -> Schema:
+    """Return the columns of a table that a model can learn from, as `condrisk fit` takes them.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        Rows to fit on.
+    exclude : sequence of str
+        Columns that are not for the model, such as the target.
+
+    Returns
+    -------
+    Schema
+        In the container "codes", without the columns that `left_out` names.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from condrisk.app.tables import table_schema
+    >>> schema = table_schema(pl.DataFrame({"a": [1, 2], "b": ["x", "y"], "c": [7, 7]}))
+    >>> [(column.name, column.kind) for column in schema.columns]
+    [('a', 'number'), ('b', 'category')]
+    """
+    useless = left_out(frame, exclude=exclude)
+    names = [name for name in frame.columns if name not in exclude and name not in useless]
+    return Schema(tuple(table_column(frame[name]) for name in names), n_rows=frame.height)
+
+
+def table_column(column: pl.Series) -> Column:
+    """Return what stands in a column that a model can learn from."""
+    dtype, name = column.dtype, column.name
+    missing = column.null_count() / len(column)
     if is_text(dtype):
-        seen = column.cast(pl.String).drop_nulls().unique().sort()
-        return found | {"kind": "category", "categories": tuple(seen)}
+        known = column.cast(pl.String).drop_nulls()
+        seen = tuple(known.unique().sort())
+        return Column(name, "category", seen, missing=missing, typical=str(_commonest(known)))
     if dtype == pl.Boolean:
-        return found | {"kind": "boolean"}
+        typical = bool(_commonest(column.drop_nulls()))
+        return Column(name, "boolean", missing=missing, typical=typical)
     if is_day(dtype):
-        days = column.cast(pl.Date).to_physical()
-        return found | {"kind": "date", "low": float(days.min()), "high": float(days.max())}  # type: ignore[arg-type]
+        days = column.cast(pl.Date).to_physical().drop_nulls()
+        day = date(1970, 1, 1) + timedelta(days=int(days.median()))  # type: ignore[arg-type]
+        low, high = _range(days)
+        return Column(name, "date", (), low, high, missing, typical=day.isoformat())
     numbers = column.cast(pl.Float64).fill_nan(None)
-    return found | {
-        "kind": "number",
-        "low": float(numbers.min()),  # type: ignore[arg-type]
-        "high": float(numbers.max()),  # type: ignore[arg-type]
-        "missing": numbers.null_count() / len(column),
-    }
+    low, high = _range(numbers)
+    middle = float(numbers.median())  # type: ignore[arg-type]
+    missing = numbers.null_count() / len(column)
+    return Column(name, "number", (), low, high, missing, typical=middle)
+
+
+def _range(values: pl.Series) -> tuple[float, float]:
+    return float(values.min()), float(values.max())  # type: ignore[arg-type]
+
+
+def _commonest(known: pl.Series) -> Any:
+    return known.mode().sort()[0]

@@ -14,10 +14,6 @@ _CLOCK = r"([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:\.([0-9]{1,9}))?)?"
 _OFFSET = r" ?(Z|[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9])"
 _SHAPE = rf"^([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}})(?:[T ]{_CLOCK}(?:{_OFFSET})?)?$"
 _MOMENT = re.compile(_SHAPE)
-_HOUR = 3_600_000_000
-_DAY = 24 * _HOUR
-# A day away from where Python's calendar ends: what an offset moves beyond it is no moment.
-_FIRST, _LAST = datetime(1, 1, 2), datetime(9999, 12, 30)
 
 
 def moment_of(text: str) -> datetime | None:
@@ -35,15 +31,13 @@ def moment_of(text: str) -> datetime | None:
     if found is None:
         return None
     year, month, day, hour, minute, second, fraction, offset = found.groups()
+    micros = int((fraction or "0").ljust(6, "0")[:6])
     try:
-        local = datetime(int(year), int(month), int(day), int(hour or 0), int(minute or 0))
-    except ValueError:
+        day_begins = datetime(int(year), int(month), int(day))
+        clock = timedelta(hours=int(hour or 0), minutes=int(minute or 0) - _minutes(offset))
+        return day_begins + clock + timedelta(seconds=int(second or 0), microseconds=micros)
+    except (ValueError, OverflowError):  # no such day, or beyond the calendar
         return None
-    local += timedelta(
-        seconds=int(second or 0), microseconds=int((fraction or "0").ljust(6, "0")[:6])
-    )
-    moment = local - timedelta(minutes=_minutes(offset))
-    return moment if _FIRST <= moment < _LAST else None
 
 
 def _minutes(offset: str | None) -> int:
@@ -66,7 +60,7 @@ def moments_of(text: pl.Series) -> pl.Series:
     if (cells.str.len_bytes() > len("2026-11-15")).any():
         micros = moments.to_physical() + _clock(cells) - _offsets(cells)
         moments = micros.cast(MOMENT_TYPE)
-    within = (moments >= _FIRST) & (moments < _LAST)
+    within = (moments >= datetime.min) & (moments <= datetime.max)  # as for Python's calendar
     return moments.set(~within.fill_null(False), None).alias(text.name)
 
 

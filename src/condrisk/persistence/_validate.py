@@ -19,9 +19,11 @@ from sklearn.tree import BaseDecisionTree
 from sklearn.tree._tree import Tree
 
 from condrisk.learners import LossRegressor
+from condrisk.persistence._trust import Trust
 
 _N_BITSETS = 8  # of 32 bits: a category is a number below 256
 _LEAF = -1
+MOST_JOBS = 256
 _FOREST = "condrisk.learners._members.Forest"
 
 
@@ -29,12 +31,12 @@ class BadModelError(ValueError):
     """A part of a loaded model would not work, or do harm."""
 
 
-def validate(model: Any) -> None:
+def validate(model: Any, trust: Trust) -> None:
     """Raise `BadModelError` if any part of a loaded model is not safe to use."""
     sound: set[int] = set()
     parts = list(_parts(model))
     for part in parts:
-        _check_attributes(part)
+        _check_attributes(part, trust)
         for kind, check in _CHECKS.items():
             if isinstance(part, kind):
                 sound |= {id(tree) for tree in check(part)}
@@ -65,15 +67,17 @@ def _parts(model: Any) -> Iterator[Any]:
             waiting.extend(vars(part).values())
 
 
-def _check_attributes(part: Any) -> None:
+def _check_attributes(part: Any, trust: Trust) -> None:
     """Refuse attributes that hide those of the type, and threads that no machine has."""
     kind = type(part)
+    own = kind.__module__.partition(".")[0] in ("condrisk", "sklearn")
     for name in getattr(part, "__dict__", ()):
         fixed = getattr(kind, name, None)
-        if callable(fixed) or isinstance(fixed, str):
+        if callable(fixed) or (own and isinstance(fixed, str)):
             raise BadModelError(f"has a {kind.__name__} whose {name} is not its own")
-    if getattr(part, "n_jobs", None) not in (None, 1, -1):
-        raise BadModelError(f"has a {kind.__name__} with n_jobs={part.n_jobs!r}")
+    jobs = vars(part).get("n_jobs") if hasattr(part, "__dict__") else None
+    if jobs is not None and not (isinstance(jobs, int) and abs(jobs) <= MOST_JOBS):
+        raise BadModelError(f"has a {kind.__name__} with n_jobs={jobs!r}")
 
 
 def _require(fits: bool, what: str) -> None:
@@ -88,7 +92,7 @@ def _check_decision_tree(estimator: Any) -> list[Any]:
     if not hasattr(estimator, "tree_"):
         return []  # a template, not fitted
     tree = estimator.tree_
-    _require(isinstance(tree, Tree), "a tree that is none")
+    _require(isinstance(tree, Tree), "an object in place of a tree")
     _require(_n_features(estimator) == tree.n_features, "a tree for other columns")
     _require(tree.n_outputs == 1 == getattr(estimator, "n_outputs_", None), "a tree of many trees")
     left, right = tree.children_left, tree.children_right
@@ -180,7 +184,7 @@ def _check_boosting(model: Any) -> list[Any]:
         )
     trees = [tree for step in model._predictors for tree in step]
     for tree in trees:
-        _require(isinstance(tree, TreePredictor), "boosting with a tree that is none")
+        _require(isinstance(tree, TreePredictor), "boosting with an object that is not a tree")
         _check_tree_predictor(tree, n_features, categorical)
     _require(
         all(len(step) == model.n_trees_per_iteration_ for step in model._predictors)
@@ -248,7 +252,7 @@ def _check_loss_regressor(model: Any) -> list[Any]:
     for member in getattr(model, "_members", []):
         if f"{type(member).__module__}.{type(member).__qualname__}" == _FOREST:
             forest = member.forest
-            _require(isinstance(forest, BaseForest), "a forest that is none")
+            _require(isinstance(forest, BaseForest), "an object in place of a forest")
             _require(_n_features(forest) == _n_features(model), "a forest for other columns")
             sizes = [tree.tree_.node_count for tree in forest.estimators_]
             _require([np.shape(v) for v in member.values] == [(n,) for n in sizes], "odd leaves")

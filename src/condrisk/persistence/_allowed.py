@@ -1,9 +1,11 @@
 """What a model file may hold.
 
-skops trusts every scikit-learn estimator; this list is shorter. It has the models that `fit_table`
-makes and those that work on numpy arrays alone or on trees, which are validated. Left out is what
-hands arrays from the file to native code that does not check them (support vectors, neighbours'
-trees, gradient boosting's stages), and anything that runs a function named in the file.
+skops trusts every scikit-learn estimator; this list is shorter. It has condrisk's own estimators
+and rules, and those of scikit-learn that work on numpy arrays alone or on trees, which are
+validated.
+Left out is what hands arrays from the file to native code that does not check them (support
+vectors, neighbours' trees, gradient boosting's stages), which a caller may trust by
+``trusted=["sklearn"]``, and anything that runs a function named in the file.
 """
 
 from __future__ import annotations
@@ -15,18 +17,33 @@ CHECK_ARRAY = "sklearn.utils.validation.check_array"
 
 _CONDRISK = {
     "condrisk.deferral._deferral": ("Deferral",),
+    "condrisk.deferral._expert": ("ExpertRule",),
+    "condrisk.deferral._expert_risk": ("ExpertRisk",),
+    "condrisk.deferral._exploring": ("ExploringRule",),
+    "condrisk.deferral._rate_control": ("RateControlRule",),
     "condrisk.deferral._risk_control": ("RiskControlRule",),
     "condrisk.deferral._rules": ("BudgetRule", "CostRule"),
-    "condrisk.losses._classes": ("Brier", "CostMatrix", "LogLoss", "ZeroOne"),
-    "condrisk.losses._numeric": ("AbsoluteError", "Huber", "Pinball", "SquaredError"),
-    "condrisk.risk._auto": ("AutoRisk",),
+    "condrisk.deferral._support_rule": ("SupportRule",),
     "condrisk.learners._gaussian_process": ("GaussianProcess", "_Part"),
     "condrisk.learners._loss_regressor": ("LossRegressor",),
     "condrisk.learners._members": ("Committee", "Forest"),
-    "condrisk.risk._regression": ("RegressionRisk",),
-    "condrisk.risk._committee": ("RiskCommittee", "RootTrees", "Trees"),
     "condrisk.learners._stack": ("StackedClassifier", "StackedRegressor"),
     "condrisk.learners._stack_members": ("Averaged", "AveragedClasses", "Process", "_Filled"),
+    "condrisk.losses._classes": ("Brier", "CostMatrix", "LogLoss", "ZeroOne"),
+    "condrisk.losses._numeric": ("AbsoluteError", "Huber", "Pinball", "SquaredError"),
+    "condrisk.losses._resolve": ("CustomLoss", "PrecomputedLoss"),
+    "condrisk.risk._auto": ("AutoRisk",),
+    "condrisk.risk._calibration": ("Scores",),
+    "condrisk.risk._committee": ("RiskCommittee", "RootTrees", "Trees"),
+    "condrisk.risk._hybrid": ("HybridRisk",),
+    "condrisk.risk._plugin": ("PlugInRisk",),
+    "condrisk.risk._regression": ("RegressionRisk",),
+    "condrisk.shift._leaves": ("Leaves",),
+    "condrisk.shift._support": ("DistanceSupport", "ForestSupport"),
+    "condrisk.torch._classifier": ("TorchClassifier",),
+    "condrisk.torch._embedder": ("Embedder",),
+    "condrisk.torch._network": ("Network",),
+    "condrisk.torch._regressor": ("TorchRegressor",),
 }
 _MAKERS: dict[str, tuple[str, ...]] = {
     "condrisk.learners._members": ("fit_boosting", "fit_log_linear"),
@@ -49,6 +66,12 @@ _SKLEARN = {
         "HalfSquaredError",
         "PinballLoss",
     ),
+    "sklearn.calibration": (
+        "CalibratedClassifierCV",
+        "_CalibratedClassifier",
+        "_SigmoidCalibration",
+        "_TemperatureScaling",
+    ),
     "sklearn.compose._column_transformer": ("ColumnTransformer",),
     "sklearn.compose._target": ("TransformedTargetRegressor",),
     "sklearn.discriminant_analysis": ("LinearDiscriminantAnalysis",),
@@ -65,7 +88,10 @@ _SKLEARN = {
         "HistGradientBoostingRegressor",
     ),
     f"{_HIST}.predictor": ("TreePredictor",),
+    "sklearn.ensemble._voting": ("VotingClassifier", "VotingRegressor"),
+    "sklearn.frozen._frozen": ("FrozenEstimator",),
     "sklearn.impute._base": ("MissingIndicator", "SimpleImputer"),
+    "sklearn.isotonic": ("IsotonicRegression",),
     "sklearn.linear_model._base": ("LinearRegression",),
     "sklearn.linear_model._bayes": ("ARDRegression", "BayesianRidge"),
     "sklearn.linear_model._coordinate_descent": (
@@ -78,6 +104,7 @@ _SKLEARN = {
     "sklearn.linear_model._huber": ("HuberRegressor",),
     "sklearn.linear_model._logistic": ("LogisticRegression", "LogisticRegressionCV"),
     "sklearn.linear_model._ridge": ("Ridge", "RidgeCV", "RidgeClassifier"),
+    "sklearn.linear_model._quantile": ("QuantileRegressor",),
     "sklearn.naive_bayes": ("GaussianNB",),
     "sklearn.pipeline": ("Pipeline",),
     "sklearn.preprocessing._data": (
@@ -90,6 +117,7 @@ _SKLEARN = {
     ),
     "sklearn.preprocessing._encoders": ("OneHotEncoder", "OrdinalEncoder"),
     "sklearn.preprocessing._function_transformer": ("FunctionTransformer",),
+    "sklearn.preprocessing._polynomial": ("PolynomialFeatures",),
     "sklearn.preprocessing._label": ("LabelBinarizer", "LabelEncoder"),
     "sklearn.tree._classes": (
         "DecisionTreeClassifier",
@@ -144,6 +172,7 @@ ALLOWED: dict[str, frozenset[str]] = {
             "builtins.int",
             "builtins.str",
             "numpy.float64",
+            "numpy.int64",
             "sklearn.ensemble._forest.ExtraTreesRegressor",
             "sklearn.ensemble._forest.RandomForestRegressor",
         }

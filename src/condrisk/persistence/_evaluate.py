@@ -23,7 +23,7 @@ STUDENT = "Student's t (they hold approximately)"
 def evaluate(
     risk: Floats,
     loss: Floats,
-    deferred: NDArray[np.bool_],
+    deferred: NDArray[np.bool_] | None,
     *,
     cost: float | None,
     least: float,
@@ -35,25 +35,30 @@ def evaluate(
     ----------
     risk, loss : ndarray of shape (n_rows,)
         Estimated risk and realised loss.
-    deferred : ndarray of bool, shape (n_rows,)
-        Whether the expert would have been asked.
+    deferred : ndarray of bool, shape (n_rows,), or None
+        Which rows are deferred; None where there is no rule.
     cost : float or None
-        The price of asking; without one there is no deferral loss.
+        The cost of deferring; without one there is no deferral loss.
     least, most : float
         Limits of the loss.
     """
-    accepted = loss[~deferred]
     found: dict[str, Any] = {
         "rows": len(loss),
         "confidence": CONFIDENCE,
         "interval": BETTING if _can_bet(loss, least, most) else STUDENT,
-        "deferral_rate": mean_interval(deferred.astype(np.float64), 0.0, 1.0),
+        "deferral_rate": None,
         "deferral_loss": None,
         "always": None,
         "never": mean_interval(loss, least, most),
-        "accepted_loss": mean_interval(accepted, least, most) if len(accepted) else None,
+        "accepted_loss": None,
         "mean_risk": float(risk.mean()),
     }
+    if deferred is None:
+        return found
+    accepted = loss[~deferred]
+    found["deferral_rate"] = mean_interval(deferred.astype(np.float64), 0.0, 1.0)
+    if len(accepted):
+        found["accepted_loss"] = mean_interval(accepted, least, most)
     if cost is not None:
         paid = np.where(deferred, cost, loss)
         found["deferral_loss"] = mean_interval(paid, min(least, cost), max(most, cost))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from condrisk.app._errors import ModelFileError
-from condrisk.app.models._allowed import ALLOWED, CHECK_ARRAY
-from condrisk.app.models._archive import MOST_SCHEMA_BYTES, SCHEMA, Archive
+from condrisk._files import ModelFileError
+from condrisk.persistence._allowed import ALLOWED, CHECK_ARRAY
+from condrisk.persistence._archive import MOST_SCHEMA_BYTES, SCHEMA, Archive
+from condrisk.persistence._trust import Trust, needed_for
 
 # What a number of features, classes or levels can be.
 _MOST = 1_000_000
@@ -19,8 +20,8 @@ _PARTIAL_OPTIONS = {"dtype", "ensure_all_finite"}
 Node = dict[str, Any]
 
 
-def audit(archive: Archive) -> list[str]:
-    """Return the types in a file, all of them on the list; nothing of it has run.
+def audit(archive: Archive, trust: Trust) -> list[str]:
+    """Return the types in a file, all of them on the list or trusted; nothing of it has run.
 
     Anything else in it is refused.
     """
@@ -29,9 +30,9 @@ def audit(archive: Archive) -> list[str]:
     schema = archive.json(SCHEMA, most=MOST_SCHEMA_BYTES)
     if not isinstance(schema, dict) or schema.get("protocol") != PROTOCOL:
         archive.refuse("is of another version of skops, or damaged")
-    found = set()
-    for node in nodes_of(schema):
-        found.add(_check_type(archive, node))
+    nodes = list(nodes_of(schema))
+    found = _check_types(archive, nodes, trust)
+    for node in nodes:
         if "__id__" in node:  # skops would put another part in its place
             archive.refuse("is not as condrisk writes it: a part of it stands for another")
         check = _CHECKS.get(node["__loader__"])
@@ -59,16 +60,47 @@ def nodes_of(schema: Any) -> Iterator[Node]:
             waiting.extend(part)
 
 
-def _check_type(archive: Archive, node: Node) -> str:
-    loader, module, name = (node.get(key) for key in ("__loader__", "__module__", "__class__"))
-    if not all(isinstance(text, str) for text in (loader, module, name)):
+def names_of(schema: Any) -> set[tuple[str, str]]:
+    """Return the loader and the full name of every part of a file."""
+    return {
+        (node["__loader__"], f"{node['__module__']}.{node['__class__']}")
+        for node in nodes_of(schema)
+    }
+
+
+def _check_types(archive: Archive, nodes: list[Node], trust: Trust) -> set[str]:
+    """Return the full names of all parts; what is neither on the list nor trusted is refused."""
+    if not all(isinstance(node.get(key), str) for node in nodes for key in _TYPE):
         archive.refuse("is damaged: a part of it has no type")
-    if f"{module}.{name}" not in ALLOWED.get(str(loader), ()):
-        archive.refuse(
-            f"holds {f'{module}.{name}'[:120]!r}, which is not on the list of what a model file "
-            f"may hold"
-        )
-    return f"{module}.{name}"
+    names = {(node["__loader__"], f"{node['__module__']}.{node['__class__']}") for node in nodes}
+    unknown = sorted(
+        (loader, name)
+        for loader, name in names
+        if name not in ALLOWED.get(loader, ()) and not trust.admits(loader, name)
+    )
+    if unknown:
+        _refuse(archive, unknown, trust)
+    return {name for _, name in names}
+
+
+_TYPE = ("__loader__", "__module__", "__class__")
+
+
+def _refuse(archive: Archive, unknown: list[tuple[str, str]], trust: Trust) -> NoReturn:
+    needed = {name: needed_for(loader, name) for loader, name in unknown}
+    for name, need in needed.items():
+        if need is None:
+            archive.refuse(f"holds {name[:120]!r}, which no model file may hold")
+        if need in trust.names:
+            archive.refuse(f"holds {name[:120]!r}, which is not what it is trusted for")
+    wanted = sorted({str(need)[:120] for need in needed.values()})
+    # A class of the package itself says more than the containers that its state is made of.
+    shown = next((k for k in needed if k.partition(".")[0] in wanted), unknown[0][1])
+    archive.refuse(
+        f"holds {shown[:120]!r}, which is not on the list of what a model file may hold; "
+        f"if you trust whoever made the file and that code, load it with trusted={wanted[:8]} "
+        f"({' '.join(f'--trust {name}' for name in wanted[:8])} on the command line)"
+    )
 
 
 # -- parts that native code would take as they are ----------------------------------------------

@@ -11,14 +11,16 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 
-from condrisk.app._errors import ModelFileError
+from condrisk._files import ModelFileError
 
 MANIFEST, SCHEMA = "manifest.json", "schema.json"
 MOST_BYTES = 8 << 30
 MOST_MEMBERS = 300_000
 MOST_MANIFEST_BYTES = 8 << 20
 MOST_SCHEMA_BYTES = 256 << 20
-_MEMBER = re.compile(rf"{re.escape(MANIFEST)}|{re.escape(SCHEMA)}|[0-9]{{1,24}}\.npy")
+_MEMBER = re.compile(
+    rf"{re.escape(MANIFEST)}|{re.escape(SCHEMA)}|[0-9]{{1,24}}\.npy|[0-9a-f-]{{36}}\.bin"
+)
 _STORED, _DEFLATED, _ENCRYPTED = 0, 8, 0x1
 # What the head of an array may take; numpy's own limit for what it parses is 10,000.
 _HEAD = 12_000

@@ -9,12 +9,13 @@ from importlib.metadata import version
 from typing import Any
 
 import condrisk
-from condrisk.app._paths import open_model
-from condrisk.app.models._archive import MANIFEST, MOST_MANIFEST_BYTES, Archive
-from condrisk.app.tables import Schema, TableError
+from condrisk._files import open_model_file
+from condrisk.persistence._archive import MANIFEST, MOST_MANIFEST_BYTES, Archive
+from condrisk.persistence._schema import Schema
+from condrisk.persistence._trust import version_of
 
 # Raised whenever older versions of condrisk could no longer read what newer ones write.
-FORMAT = 1
+FORMAT = 2
 _PACKAGES = ("numpy", "scikit-learn", "skops")
 
 
@@ -36,14 +37,15 @@ def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
     Returns
     -------
     dict
-        Plain data: format, versions, task, target, loss, cost, rule, predictor, columns, figures.
+        Plain data: format, versions, what has to be trusted, task, target, loss, cost, rule,
+        predictor, schema, figures. It is what the author of the file wrote.
 
     Raises
     ------
     ModelFileError
         Where it is not a model file, or one of another format.
     """
-    with open_model(path) as file:
+    with open_model_file(path) as file:
         return manifest_of(Archive(file, str(path)))
 
 
@@ -61,22 +63,30 @@ def manifest_of(archive: Archive) -> dict[str, Any]:
         if key not in manifest or not fits(manifest[key]):
             archive.refuse(f"is damaged: its manifest has no {key}, or not as it should be")
     try:
-        schema = Schema.from_dict(manifest["schema"])
-    except (TableError, TypeError, AttributeError):
+        Schema.from_dict(manifest["schema"])
+    except (ValueError, TypeError, AttributeError):
         archive.refuse("is damaged: its manifest does not describe columns")
-    if manifest["prediction_column"] not in (None, *schema.names):
-        archive.refuse("is damaged: the column of predictions is not among its columns")
     return manifest
 
 
 def check_versions(archive: Archive, manifest: dict[str, Any]) -> None:
-    """Refuse a model that another scikit-learn has fitted: its insides may be different."""
-    theirs, ours = str(manifest["versions"].get("scikit-learn")), version("scikit-learn")
-    if _minor(theirs) != _minor(ours):
-        archive.refuse(
-            f"was fitted with scikit-learn {theirs[:20]}, and {ours} is installed: fit it again, "
-            f"or install that version"
-        )
+    """Refuse a model that another scikit-learn has fitted, or another version of what it trusts.
+
+    Their insides may be different; patch releases are taken to be alike.
+    """
+    theirs = {"scikit-learn": manifest["versions"].get("scikit-learn")}
+    ours: dict[str, str | None] = {"scikit-learn": version("scikit-learn")}
+    for name, number in manifest["trusted"].items():
+        package = name.removeprefix("function:").partition(".")[0]
+        theirs[package], ours[package] = number, version_of(name)
+    for package, number in theirs.items():
+        here = ours[package]
+        if number is not None and _minor(str(number)) != _minor(str(here)):
+            found = "is not installed" if here is None else f"{here} is installed"
+            archive.refuse(
+                f"was written with {package[:40]} {str(number)[:20]}, and {found}: fit the model "
+                f"again, or install that version"
+            )
 
 
 def _minor(text: str) -> list[str]:
@@ -96,7 +106,7 @@ def _optional(kind: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 
 def _label(value: Any) -> bool:
-    return isinstance(value, str | int)
+    return isinstance(value, str | int | float)
 
 
 def _figure(value: Any) -> bool:
@@ -104,12 +114,17 @@ def _figure(value: Any) -> bool:
 
 
 def _evaluation(value: Any) -> bool:
-    optional = ("deferral_loss", "always", "accepted_loss")
+    optional = ("deferral_rate", "deferral_loss", "always", "accepted_loss")
     return (
         isinstance(value, dict)
-        and all(_figure(value.get(key)) for key in ("deferral_rate", "never"))
+        and _figure(value.get("never"))
+        and isinstance(value.get("rows"), int)
         and all(value.get(key) is None or _figure(value[key]) for key in optional)
     )
+
+
+def _trusted(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_optional(_text), value.values()))
 
 
 def _profile(value: Any) -> bool:
@@ -121,18 +136,16 @@ def _profile(value: Any) -> bool:
 _KEYS: dict[str, Callable[[Any], bool]] = {
     "condrisk": _text,
     "versions": lambda value: isinstance(value, dict),
+    "trusted": _trusted,
     "created": _text,
     "task": lambda value: value in ("regression", "classification"),
     "target": _optional(_text),
     "loss": _text,
     "cost": _optional(_number),
-    "rule": _text,
+    "rule": _optional(_text),
     "predictor": _text,
-    "prediction_column": _optional(_text),
-    "schema": lambda value: isinstance(value, list) and len(value) > 0,
-    "rows": lambda value: isinstance(value, int),
+    "schema": lambda value: isinstance(value, dict),
     "classes": _optional(lambda value: isinstance(value, list) and all(map(_label, value))),
-    "evaluation": _evaluation,
-    "profile": _profile,
-    "example": lambda value: isinstance(value, dict),
+    "evaluation": _optional(_evaluation),
+    "profile": _optional(_profile),
 }
