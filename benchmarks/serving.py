@@ -6,7 +6,8 @@
 - malformed: 10,000 broken bodies; each gets a 4xx (or, where the change did no harm, an answer),
   and the service answers afterwards.
 - schemathesis: its checks against the service's own description.
-- against: other sources of condrisk and these serve the same models to the same clients.
+- against: other sources of condrisk and these serve the same models to the same clients, the
+  others with and without httptools, which these bring and earlier ones did not.
 
 Everything stays on 127.0.0.1. Rounds of the things that are compared take turns, so that what
 else the machine does meets both alike; the seconds of the server's processor are kept as well.
@@ -46,7 +47,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from condrisk.app.models import TableModel, fit_table, load_model, save_model
+from condrisk.app import models
+from condrisk.app.models import TableModel, fit_table
 from condrisk.app.serve import create_app, listen, run
 from condrisk.datasets import load_uci
 
@@ -72,9 +74,11 @@ class Bare:
         await send({"type": "http.response.body", "body": b""})
 
 
-def serve(path: str, batching: str) -> None:
+def serve(path: str, batching: str, *missing: str) -> None:
     """Run the service of a model with two endpoints more that answer nothing."""
-    app = create_app(load_model(path), batching=batching == "on")
+    for package in missing:
+        sys.modules[package] = None  # type: ignore[assignment]
+    app = create_app(opened(path), batching=batching == "on")
 
     async def empty(request: Request) -> Response:
         await request.body()
@@ -88,10 +92,11 @@ def serve(path: str, batching: str) -> None:
 
 @contextmanager
 def server(
-    path: Path, batching: str = "on", *, source: Path = ROOT / "src"
+    path: Path, batching: str = "on", *missing: str, source: Path = ROOT / "src"
 ) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """Start a service in a process of its own; gives the process and the port."""
     command = [sys.executable, "-m", "benchmarks.serving", "--serve", str(path), batching]
+    command += missing
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **_with(source))
     assert process.stdout is not None
     try:
@@ -103,7 +108,8 @@ def server(
 
 def _with(source: Path) -> dict[str, Any]:
     """Return how a process is started in which condrisk is that of a folder."""
-    return {"cwd": ROOT, "env": os.environ | {"PYTHONPATH": str(source)}}
+    more = os.environ.get("CONDRISK_BENCHMARK_PACKAGES", "")
+    return {"cwd": ROOT, "env": os.environ | {"PYTHONPATH": f"{source}{os.pathsep}{more}"}}
 
 
 # -- the client's side ----------------------------------------------------------------------------
@@ -223,7 +229,13 @@ def model_file(folder: Path, predictor: str) -> tuple[TableModel, Path]:
     """Fit a model of the concrete data, once."""
     path = folder / f"{predictor}.skops"
     fit(path, predictor)
-    return load_model(path), path
+    return opened(path), path
+
+
+def opened(path: Path | str) -> TableModel:
+    """Read a model file, also by sources from before there was `open_model`."""
+    read = getattr(models, "open_model", None) or models.load_model
+    return read(path)
 
 
 def fit(path: Path, predictor: str) -> None:
@@ -231,12 +243,22 @@ def fit(path: Path, predictor: str) -> None:
         data = load_uci("concrete")
         columns = dict(zip(data.feature_names, data.data.T, strict=True))
         frame = pl.DataFrame(columns | {"strength": data.target})
-        model = fit_table(frame, target="strength", cost=30.0, predictor=predictor, refit=False)
-        save_model(model, path)
+        model = fit_table(frame, target="strength", cost=30.0, predictor=predictor)
+        save(model, path)
+
+
+def save(model: TableModel, path: Path) -> None:
+    """Write a model file, also by sources from before there was `condrisk.persistence`."""
+    if hasattr(models, "save_model"):
+        models.save_model(model, path)
+        return
+    from condrisk.persistence import save_model
+
+    save_model(model.model, path, model.schema, target=model.target, reference=model.reference)
 
 
 def question(model: TableModel) -> bytes:
-    return json.dumps({"rows": [model.manifest["example"]]}).encode()
+    return json.dumps({"rows": [model.schema.example]}).encode()
 
 
 def forest(folder: Path) -> dict[str, Any]:
@@ -307,7 +329,7 @@ def malformed(folder: Path, n_bodies: int = 10_000) -> dict[str, Any]:
     import httpx
 
     model, path = model_file(folder, "forest")
-    rows = [model.manifest["example"]] * 3
+    rows = [model.schema.example] * 3
     stream = io.BytesIO()
     pl.DataFrame(rows).write_ipc_stream(stream)
     whole = {JSON: json.dumps({"rows": rows, "cost": 1.0}).encode(), ARROW: stream.getvalue()}
@@ -382,15 +404,15 @@ LOADS = ((1, 1), (8, 1), (32, 1), (8, 100), (2, 2000))
 
 def against(folder: Path, other: Path) -> dict[str, Any]:
     """Let other sources and these serve the same models, in turns."""
-    sources = {"other": other, "here": ROOT / "src"}
     found: dict[str, Any] = {"limit": "throughput at least 0.9 of the other's"}
     for predictor in ("linear", "boosting", "forest"):
-        paths = {name: _fitted_by(source, folder, predictor) for name, source in sources.items()}
-        row = open_model(paths["here"]).schema.example
+        old, new = (_fitted_by(s, folder, predictor) for s in (other, ROOT / "src"))
+        row = opened(new).schema.example
         with ExitStack() as stack:
             servers = {
-                name: stack.enter_context(server(paths[name], source=source))
-                for name, source in sources.items()
+                "other": stack.enter_context(server(old, "on", "httptools", source=other)),
+                "other with httptools": stack.enter_context(server(old, source=other)),
+                "here": stack.enter_context(server(new)),
             }
             found[predictor] = {
                 f"{connections} connections, {rows} rows": _in_turns(
@@ -410,14 +432,16 @@ def _in_turns(
     for _ in range(ROUNDS + 1):
         for name, (process, port) in servers.items():
             rounds[name].append(
-                measure(process.pid, port, request, seconds=1.5, connections=connections)
+                measure(process.pid, port, request, seconds=1, connections=connections)
             )
     rounds = {name: measured[1:] for name, measured in rounds.items()}  # the first is warming up
     return {
         **{name: summed(measured) for name, measured in rounds.items()},
-        "throughput_ratio": ratio(rounds, "here", "other", "per_second"),
-        "p50_ratio": ratio(rounds, "here", "other", "p50_ms"),
-        "cpu_ratio": ratio(rounds, "here", "other", "cpu_us"),
+        **{
+            f"{what} of {name}": ratio(rounds, "here", name, figure)
+            for name in ("other", "other with httptools")
+            for what, figure in (("throughput", "per_second"), ("p50", "p50_ms"), ("cpu", "cpu_us"))
+        },
     }
 
 
@@ -456,15 +480,24 @@ def main(names: list[str]) -> int:
             measured = against(folder, other) if other else PARTS[name](folder)
             results[name] = {**measured, "load_average": os.getloadavg()[0]}
         console.print_json(data={name: results[name]})
-        save(results)
+        write(results)
     return 0
 
 
-def save(results: dict[str, Any]) -> None:
+def write(results: dict[str, Any]) -> None:
     """Write the record whole or not at all."""
     from importlib.metadata import version
 
-    packages = ("condrisk", "starlette", "orjson", "uvicorn", "h11", "scikit-learn", "schemathesis")
+    packages = (
+        "condrisk",
+        "starlette",
+        "orjson",
+        "uvicorn",
+        "httptools",
+        "h11",
+        "scikit-learn",
+        "schemathesis",
+    )
     record = {
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": "python -m benchmarks.serving",

@@ -15,7 +15,7 @@ from condrisk.app.scoring import score_file
 from condrisk.app.serve import create_app
 from condrisk.app.tables import SchemaError, check_rows
 from condrisk.deferral import Decision
-from condrisk.persistence import Column, Schema
+from condrisk.persistence import Column, Schema, save_model
 
 JSON, ARROW = "application/json", "application/vnd.apache.arrow.stream"
 
@@ -95,6 +95,25 @@ def test_decisions_are_those_of_score(models, serve, new_rows, tmp_path, name):
             headers = {"Content-Type": ARROW}
             answer = client.post("/decide", content=arrow(frame), headers=headers)
             assert pl.read_ipc_stream(answer.content).equals(scored)
+
+
+def test_a_file_a_fitted_model_and_its_risk_are_served_alike(models, serve, new_rows, tmp_path):
+    model = models["boosting"]
+    save_model(model.model, tmp_path / "model.skops", model.schema)
+    wanted = expected(model, pl.DataFrame(new_rows), cost=0.7)
+    for served, options in (
+        (tmp_path / "model.skops", {}),
+        (str(tmp_path / "model.skops"), {"trusted": ["lightgbm"]}),
+        (model.model, {"schema": model.schema, "target": "y"}),
+        (model.model.risk_, {"schema": model.schema}),
+    ):
+        with serve(create_app(served, **options)) as (client, _):
+            said = client.post("/decide", json={"rows": new_rows, "cost": 0.7})
+            assert said.json()["rows"] == wanted
+            if served is model.model.risk_:
+                assert "cost" in client.post("/decide", json={"rows": new_rows}).json()["error"]
+    with pytest.raises(ValueError, match="schema is for a fitted model"):
+        create_app(tmp_path / "model.skops", schema=model.schema)
 
 
 def test_no_rows_get_no_decisions(client):
