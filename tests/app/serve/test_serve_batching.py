@@ -9,6 +9,7 @@ import httpx
 import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from condrisk.app.models import TableModel
 from condrisk.app.serve import create_app
@@ -21,7 +22,8 @@ class Panic(BaseException):
 class Watched:
     """A model that remembers its batches, takes its time, can be held back and can fail.
 
-    Rows whose x is 666 have no answer; 667 divides by zero, 668 is a panic.
+    Rows whose x is 666 have no answer; 667 divides by zero, 668 is a panic. The risk of 669 is
+    NaN, and 670 is predicted to be infinite.
     """
 
     def __init__(self, model, seconds=0.005):
@@ -40,7 +42,10 @@ class Watched:
         for value, error in ((666, ValueError), (667, ZeroDivisionError), (668, Panic)):
             if (X[:, 0] == value).any():
                 raise error("no good")
-        return self._model.decide(X, cost=cost, prediction=prediction)
+        found = self._model.decide(X, cost=cost, prediction=prediction)
+        found.risk[X[:, 0] == 669] = np.nan
+        found.prediction[X[:, 0] == 670] = np.inf
+        return found
 
     def forget(self):
         self.batches.clear()
@@ -181,6 +186,30 @@ def test_a_request_that_fails_takes_nobody_along(watched, new_rows, caplog, x, s
             (fault,) = client.post("/decide", json={"rows": bad}).json()["rows"]
             assert fault == {"row": 1, "reason": "the model has no answer for it: no good"}
         assert client.post("/decide", json={"rows": new_rows[:1]}).status_code == 200
+
+
+@pytest.mark.parametrize(("x", "what"), [(669, "risk"), (670, "prediction")])
+def test_what_is_no_number_is_not_answered(watched, new_rows, x, what):
+    _, service = watched()
+    rows = [*new_rows[:5], new_rows[5] | {"x": x}, new_rows[6]]
+    with service as (client, _):
+        answer = client.post("/decide", json={"rows": rows})
+        assert answer.status_code == 422
+        reason = f"the model has no answer for it: the {what} is NaN or infinite on some rows."
+        assert answer.json()["rows"] == [{"row": 5, "reason": reason}]
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.005])
+def test_threads_of_linear_algebra_are_given_back(watched, new_rows, seconds):
+    def threads():
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    with threadpool_limits(2, "blas"):
+        _, service = watched(seconds=seconds)
+        with service as (client, _):
+            client.post("/decide", json={"rows": new_rows[:1]})
+            assert threads() == {1}
+        assert threads() == {2}
 
 
 def test_a_request_that_was_given_up_is_not_decided(watched, new_rows):

@@ -178,9 +178,9 @@ class Batcher(Generic[Job, Result]):
 
     def _work(self) -> None:
         # Small batches gain nothing from several threads, and lose much where cores are busy.
-        threadpool_limits(1)
-        while (batch := self._batches.get()) is not None:
-            self._loop.call_soon_threadsafe(self._done, batch, *self._computed(batch))
+        with threadpool_limits(1):
+            while (batch := self._batches.get()) is not None:
+                self._loop.call_soon_threadsafe(self._done, batch, *self._computed(batch))
 
     # -- in either --------------------------------------------------------------------------
 
