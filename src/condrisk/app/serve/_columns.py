@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from condrisk.app.tables import MAX_NUMBER
+from condrisk.app._dtypes import MAX_NUMBER
 from condrisk.persistence import Column
 
 # What `condrisk.app.tables.cell_reader` takes for numbers, truths and nothing, in text. A word may

@@ -6,10 +6,10 @@ import json
 from importlib import resources
 from typing import Any
 
+from condrisk.app._dtypes import MAX_NUMBER
 from condrisk.app.models import TableModel
 from condrisk.app.serve._columns import cell_schema
 from condrisk.app.serve._gate import OPEN
-from condrisk.app.tables import MAX_NUMBER
 
 
 def describe(

@@ -4,14 +4,13 @@ from condrisk.app._errors import TableError
 from condrisk.app.tables._batches import Batch, TableSource, iter_batches, to_polars
 from condrisk.app.tables._cell_reader import cell_reader
 from condrisk.app.tables._cells import clean_text
-from condrisk.app.tables._columns import MAX_NUMBER, left_out, table_schema
+from condrisk.app.tables._columns import left_out, table_schema
 from condrisk.app.tables._moments import read_moments
 from condrisk.app.tables._read import read_table
 from condrisk.app.tables._schema import Checked, check_rows
 from condrisk.app.tables._writer import TableWriter
 
 __all__ = [
-    "MAX_NUMBER",
     "Batch",
     "Checked",
     "TableError",

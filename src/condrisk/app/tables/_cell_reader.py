@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from condrisk.app.tables._columns import MAX_NUMBER
+from condrisk.app._dtypes import MAX_NUMBER
 from condrisk.app.tables._moments import in_utc, moment_of
 
 if TYPE_CHECKING:

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from condrisk.app._dtypes import is_day, is_text
+from condrisk.app._dtypes import MAX_NUMBER, is_day, is_text
 from condrisk.app._errors import TableError
 from condrisk.app.tables._cell_reader import MISSING_WORDS, Reader, plain_reader
-from condrisk.app.tables._columns import MAX_NUMBER
 from condrisk.app.tables._moments import MOMENT_TYPE, moments_of, naive_utc
 
 if TYPE_CHECKING:
