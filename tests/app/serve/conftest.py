@@ -16,7 +16,7 @@ from sklearn.ensemble import (
 )
 
 from condrisk import BudgetRule, Deferral, RegressionRisk
-from condrisk.app.models import encode_rows, fit_table, open_model
+from condrisk.app.models import fit_table, open_model
 from condrisk.app.serve import create_app, listen
 from condrisk.app.serve._server import Server
 from condrisk.app.tables import check_rows
@@ -65,10 +65,9 @@ def table(n_rows=N_ROWS, seed=0):
     )
 
 
-def _fitted(schema, estimator, *, target="y", rule=None, cost=1.0, frame=None):
+def _fitted(schema, estimator, X, *, target="y", rule=None, cost=1.0):
     """A model of the same columns, fitted at once instead of by `fit_table`."""
     rows = table()
-    X = encode_rows(check_rows(schema, rows).good, schema) if frame is None else frame
     risk = RegressionRisk(
         estimator, regressor=HistGradientBoostingRegressor(max_iter=20), cv=2, random_state=0
     )
@@ -81,7 +80,7 @@ def _pandas_model():
     frame = table().select("x", "gaps", "city", "smokes").to_pandas()
     frame["city"] = frame["city"].astype("category")
     schema = Schema.infer(frame)
-    return _fitted(schema, HistGradientBoostingRegressor(max_iter=20), frame=frame)
+    return _fitted(schema, HistGradientBoostingRegressor(max_iter=20), frame)
 
 
 @pytest.fixture(scope="session")
@@ -101,11 +100,11 @@ def models():
         "stranger": open_model(stranger, schema=schema, target="y"),
         "pandas": _pandas_model(),
         "logistic": fit_table(frame.drop("y"), target="ill", cost=0.2, predictor="linear"),
-        "boosting": _fitted(schema, boosting),
-        "forest": _fitted(schema, RandomForestRegressor(20)),
-        "budget": _fitted(schema, boosting, rule=BudgetRule(0.2), cost=None),
+        "boosting": _fitted(schema, boosting, X),
+        "forest": _fitted(schema, RandomForestRegressor(20), X),
+        "budget": _fitted(schema, boosting, X, rule=BudgetRule(0.2), cost=None),
         "classes": _fitted(
-            schema, HistGradientBoostingClassifier(max_iter=20), target="ill", cost=0.2
+            schema, HistGradientBoostingClassifier(max_iter=20), X, target="ill", cost=0.2
         ),
         "numbers elsewhere": fit_table(
             frame.drop("ill").with_columns(guess=2 * pl.col("x")),
