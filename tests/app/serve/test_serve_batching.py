@@ -199,16 +199,27 @@ def test_what_is_no_number_is_not_answered(watched, new_rows, x, what):
         assert answer.json()["rows"] == [{"row": 5, "reason": reason}]
 
 
-@pytest.mark.parametrize("seconds", [0.0, 0.005])
-def test_threads_of_linear_algebra_are_given_back(watched, new_rows, seconds):
+def test_threads_of_linear_algebra_are_given_back(models, new_rows):
+    """A batch is decided by one thread; the program around the service keeps its own number."""
+    watch = Watched(models["boosting"].model, seconds=0.0)
+    app = create_app(TableModel(watch, models["boosting"].manifest))
+    watch.forget()
+
     def threads():
         return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 
+    async def ask_once():
+        transport = httpx.ASGITransport(app)
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(transport=transport, base_url="http://here") as client,
+        ):
+            await client.post("/decide", json={"rows": new_rows[:1]})
+            return threads()
+
     with threadpool_limits(2, "blas"):
-        _, service = watched(seconds=seconds)
-        with service as (client, _):
-            client.post("/decide", json={"rows": new_rows[:1]})
-            assert threads() == {1}
+        assert asyncio.run(ask_once()) == {1}
+        assert watch.threads == {threading.current_thread().name}
         assert threads() == {2}
 
 
