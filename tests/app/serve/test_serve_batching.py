@@ -147,11 +147,11 @@ def test_quick_decisions_need_no_thread_and_long_ones_do(watched, new_rows):
 def test_those_who_were_answered_together_are_awaited(watched, new_rows):
     # Eight clients that ask again as soon as they are answered: without patience the first of
     # them would be decided alone each time.
-    watch, service = watched(seconds=0.2)
+    watch, service = watched(seconds=0.5)
 
     async def client(url):
         async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) as client:
-            for _ in range(5):
+            for _ in range(3):
                 await client.post("/decide", json={"rows": new_rows[:1]})
 
     async def eight(url):
@@ -159,7 +159,7 @@ def test_those_who_were_answered_together_are_awaited(watched, new_rows):
 
     with service as (client_, _):
         asyncio.run(eight(client_.base_url))
-    assert sum(watch.batches) == 40
+    assert sum(watch.batches) == 24
     assert np.mean(watch.batches[2:]) > 6
 
 
@@ -199,17 +199,28 @@ def test_what_is_no_number_is_not_answered(watched, new_rows, x, what):
         assert answer.json()["rows"] == [{"row": 5, "reason": reason}]
 
 
-@pytest.mark.parametrize("seconds", [0.0, 0.005])
-def test_threads_of_linear_algebra_are_given_back(watched, new_rows, seconds):
-    def threads():
-        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+def test_the_number_of_threads_is_given_back(models, new_rows):
+    """A batch is decided by one thread; the program around the service keeps its own number."""
+    watch = Watched(models["boosting"].model, seconds=0.0)
+    app = create_app(TableModel(watch, models["boosting"].manifest))
+    watch.forget()
 
-    with threadpool_limits(2, "blas"):
-        _, service = watched(seconds=seconds)
-        with service as (client, _):
-            client.post("/decide", json={"rows": new_rows[:1]})
-            assert threads() == {1}
-        assert threads() == {2}
+    def threads():
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "openmp"}
+
+    async def ask_once():
+        transport = httpx.ASGITransport(app)
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(transport=transport, base_url="http://here") as client,
+        ):
+            await client.post("/decide", json={"rows": new_rows[:1]})
+            return threads()
+
+    with threadpool_limits(3, "openmp"):
+        assert asyncio.run(ask_once()) == {1}
+        assert watch.threads == {threading.current_thread().name}
+        assert threads() == {3}
 
 
 def test_a_request_that_was_given_up_is_not_decided(watched, new_rows):
