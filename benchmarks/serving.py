@@ -6,16 +6,20 @@
 - malformed: 10,000 broken bodies; each gets a 4xx (or, where the change did no harm, an answer),
   and the service answers afterwards.
 - schemathesis: its checks against the service's own description.
+- against: other sources of condrisk and these serve the same models to the same clients, the
+  others with and without httptools, which these bring and earlier ones did not.
 
 Everything stays on 127.0.0.1. Rounds of the things that are compared take turns, so that what
 else the machine does meets both alike; the seconds of the server's processor are kept as well.
 
-Usage: ``python -m benchmarks.serving [PART …]``; about five minutes for all.
+Usage: ``python -m benchmarks.serving [PART …]``; about five minutes for all but the last, which is
+``python -m benchmarks.serving against FOLDER``, where FOLDER/condrisk is what to compare with.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import io
 import json
 import os
@@ -30,7 +34,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,17 +42,19 @@ from typing import Any
 
 import polars as pl
 import psutil
-from fastapi import Request, Response
 from rich.console import Console
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
-from condrisk.app.models import TableModel, fit_table, load_model, save_model
+from condrisk.app import models
+from condrisk.app.models import TableModel, fit_table
 from condrisk.app.serve import create_app, listen, run
-from condrisk.app.serve._arrow_rows import ARROW
-from condrisk.app.serve._json_rows import JSON
 from condrisk.datasets import load_uci
 
-RECORD = Path(__file__).parent.parent / "results" / "serving.json"
+ROOT = Path(__file__).parent.parent
+RECORD = ROOT / "results" / "serving.json"
+JSON, ARROW = "application/json", "application/vnd.apache.arrow.stream"
 CONNECTIONS = 8
 ROUNDS = 5
 STOPS = 3
@@ -68,31 +74,42 @@ class Bare:
         await send({"type": "http.response.body", "body": b""})
 
 
-def serve(path: str, batching: str) -> None:
+def serve(path: str, batching: str, *missing: str) -> None:
     """Run the service of a model with two endpoints more that answer nothing."""
-    app = create_app(load_model(path), batching=batching == "on")
+    for package in missing:
+        sys.modules[package] = None  # type: ignore[assignment]
+    app = create_app(opened(path), batching=batching == "on")
 
-    @app.post("/empty")
     async def empty(request: Request) -> Response:
         await request.body()
         return Response(status_code=204)
 
+    app.router.routes.append(Route("/empty", empty, methods=["POST"]))
     app.router.routes.append(Route("/bare", Bare(), methods=["POST"]))
     listener = listen("127.0.0.1", 0)
     run(app, listener, on_start=lambda: print(listener.getsockname()[1], flush=True))
 
 
 @contextmanager
-def server(path: Path, batching: str = "on") -> Iterator[tuple[subprocess.Popen[str], int]]:
+def server(
+    path: Path, batching: str = "on", *missing: str, source: Path = ROOT / "src"
+) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """Start a service in a process of its own; gives the process and the port."""
     command = [sys.executable, "-m", "benchmarks.serving", "--serve", str(path), batching]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    command += missing
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **_with(source))
     assert process.stdout is not None
     try:
         yield process, int(process.stdout.readline())
     finally:
         process.terminate()
         process.communicate(timeout=60)
+
+
+def _with(source: Path) -> dict[str, Any]:
+    """Return how a process is started in which condrisk is that of a folder."""
+    more = os.environ.get("CONDRISK_BENCHMARK_PACKAGES", "")
+    return {"cwd": ROOT, "env": os.environ | {"PYTHONPATH": f"{source}{os.pathsep}{more}"}}
 
 
 # -- the client's side ----------------------------------------------------------------------------
@@ -211,17 +228,37 @@ def ratio(rounds: dict[str, list[dict[str, float]]], a: str, b: str, name: str) 
 def model_file(folder: Path, predictor: str) -> tuple[TableModel, Path]:
     """Fit a model of the concrete data, once."""
     path = folder / f"{predictor}.skops"
+    fit(path, predictor)
+    return opened(path), path
+
+
+def opened(path: Path | str) -> TableModel:
+    """Read a model file, also by sources from before there was `open_model`."""
+    read = getattr(models, "open_model", None) or models.load_model
+    return read(path)
+
+
+def fit(path: Path, predictor: str) -> None:
     if not path.exists():
         data = load_uci("concrete")
         columns = dict(zip(data.feature_names, data.data.T, strict=True))
         frame = pl.DataFrame(columns | {"strength": data.target})
-        model = fit_table(frame, target="strength", cost=30.0, predictor=predictor, refit=False)
-        save_model(model, path)
-    return load_model(path), path
+        model = fit_table(frame, target="strength", cost=30.0, predictor=predictor)
+        save(model, path)
+
+
+def save(model: TableModel, path: Path) -> None:
+    """Write a model file, also by sources from before there was `condrisk.persistence`."""
+    if hasattr(models, "save_model"):
+        models.save_model(model, path)
+        return
+    from condrisk.persistence import save_model
+
+    save_model(model.model, path, model.schema, target=model.target, reference=model.reference)
 
 
 def question(model: TableModel) -> bytes:
-    return json.dumps({"rows": [model.manifest["example"]]}).encode()
+    return json.dumps({"rows": [model.schema.example]}).encode()
 
 
 def forest(folder: Path) -> dict[str, Any]:
@@ -292,7 +329,7 @@ def malformed(folder: Path, n_bodies: int = 10_000) -> dict[str, Any]:
     import httpx
 
     model, path = model_file(folder, "forest")
-    rows = [model.manifest["example"]] * 3
+    rows = [model.schema.example] * 3
     stream = io.BytesIO()
     pl.DataFrame(rows).write_ipc_stream(stream)
     whole = {JSON: json.dumps({"rows": rows, "cost": 1.0}).encode(), ARROW: stream.getvalue()}
@@ -359,6 +396,63 @@ def schemathesis(folder: Path, most: int = 200) -> dict[str, Any]:
     }
 
 
+# -- another state of the sources -----------------------------------------------------------------
+
+# Connections, and rows of each request.
+LOADS = ((1, 1), (8, 1), (32, 1), (8, 100), (2, 2000))
+
+
+def against(folder: Path, other: Path) -> dict[str, Any]:
+    """Let other sources and these serve the same models, in turns."""
+    found: dict[str, Any] = {"limit": "throughput at least 0.9 of the other's"}
+    for predictor in ("linear", "boosting", "forest"):
+        old, new = (_fitted_by(s, folder, predictor) for s in (other, ROOT / "src"))
+        row = opened(new).schema.example
+        with ExitStack() as stack:
+            servers = {
+                "other": stack.enter_context(server(old, "on", "httptools", source=other)),
+                "other with httptools": stack.enter_context(server(old, source=other)),
+                "here": stack.enter_context(server(new)),
+            }
+            found[predictor] = {
+                f"{connections} connections, {rows} rows": _in_turns(
+                    servers,
+                    request_to("/decide", json.dumps({"rows": [row] * rows}).encode()),
+                    connections,
+                )
+                for connections, rows in LOADS
+            }
+    return found
+
+
+def _in_turns(
+    servers: dict[str, tuple[subprocess.Popen[str], int]], request: bytes, connections: int
+) -> dict[str, Any]:
+    rounds: dict[str, list[dict[str, float]]] = {name: [] for name in servers}
+    for _ in range(ROUNDS + 1):
+        for name, (process, port) in servers.items():
+            rounds[name].append(
+                measure(process.pid, port, request, seconds=1, connections=connections)
+            )
+    rounds = {name: measured[1:] for name, measured in rounds.items()}  # the first is warming up
+    return {
+        **{name: summed(measured) for name, measured in rounds.items()},
+        **{
+            f"{what} of {name}": ratio(rounds, "here", name, figure)
+            for name in ("other", "other with httptools")
+            for what, figure in (("throughput", "per_second"), ("p50", "p50_ms"), ("cpu", "cpu_us"))
+        },
+    }
+
+
+def _fitted_by(source: Path, folder: Path, predictor: str) -> Path:
+    """Return the file of a model that was fitted by those sources: files have formats."""
+    path = folder / f"{predictor}-{hashlib.sha256(str(source).encode()).hexdigest()[:8]}.skops"
+    command = [sys.executable, "-m", "benchmarks.serving", "--fit", str(path), predictor]
+    subprocess.run(command, check=True, **_with(source))
+    return path
+
+
 PARTS = {
     "forest": forest,
     "ridge": ridge,
@@ -369,7 +463,10 @@ PARTS = {
 
 
 def main(names: list[str]) -> int:
-    if unknown := set(names) - set(PARTS):
+    other = None
+    if names[:1] == ["against"]:
+        names, other = names[:1], Path(names[1]).resolve()
+    elif unknown := set(names) - set(PARTS):
         print(f"unknown part: {sorted(unknown)}; there are {', '.join(PARTS)}")
         return 2
     # So that servers are stopped too when this process is.
@@ -380,24 +477,34 @@ def main(names: list[str]) -> int:
     folder.mkdir(exist_ok=True, mode=0o700)
     for name in names or PARTS:
         with console.status(name):
-            results[name] = {**PARTS[name](folder), "load_average": os.getloadavg()[0]}
+            measured = against(folder, other) if other else PARTS[name](folder)
+            results[name] = {**measured, "load_average": os.getloadavg()[0]}
         console.print_json(data={name: results[name]})
-        save(results)
+        write(results)
     return 0
 
 
-def save(results: dict[str, Any]) -> None:
+def write(results: dict[str, Any]) -> None:
     """Write the record whole or not at all."""
     from importlib.metadata import version
 
-    packages = ("condrisk", "fastapi", "uvicorn", "h11", "scikit-learn", "schemathesis")
+    packages = (
+        "condrisk",
+        "starlette",
+        "orjson",
+        "uvicorn",
+        "httptools",
+        "h11",
+        "scikit-learn",
+        "schemathesis",
+    )
     record = {
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": "python -m benchmarks.serving",
         "machine": f"{platform.machine()}, {os.cpu_count()} cores",
         "threads": os.environ.get("OMP_NUM_THREADS", "not set"),
         "versions": {"python": platform.python_version()} | {p: version(p) for p in packages},
-        "results": {name: results[name] for name in PARTS if name in results},
+        "results": {name: results[name] for name in (*PARTS, "against") if name in results},
     }
     draft = RECORD.with_suffix(".draft")
     draft.write_text(json.dumps(record, indent=1) + "\n")
@@ -407,5 +514,7 @@ def save(results: dict[str, Any]) -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--serve"]:
         serve(*sys.argv[2:])
+    elif sys.argv[1:2] == ["--fit"]:
+        fit(Path(sys.argv[2]), sys.argv[3])
     else:
         sys.exit(main(sys.argv[1:]))

@@ -1,5 +1,8 @@
 """Tables of every kind of column, and models of them written to files as `condrisk fit` does it."""
 
+import asyncio
+
+import httpx
 import numpy as np
 import polars as pl
 
@@ -38,11 +41,17 @@ def classes(n=300, seed=0):
 
 def scored_by_service(served, rows, *, cost=None):
     """Return what a service decides for rows given as JSON."""
-    from starlette.testclient import TestClient
-
     body = {"rows": rows} if cost is None else {"rows": rows, "cost": cost}
-    with TestClient(served) as client:
-        response = client.post("/decide", json=body)
+
+    async def ask():
+        transport = httpx.ASGITransport(served)
+        async with (
+            served.router.lifespan_context(served),
+            httpx.AsyncClient(transport=transport, base_url="http://localhost") as client,
+        ):
+            return await client.post("/decide", json=body)
+
+    response = asyncio.run(ask())
     assert response.status_code == 200, response.text
     found = response.json()
     return found["rows"] if isinstance(found, dict) else found

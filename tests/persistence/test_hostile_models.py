@@ -11,8 +11,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
 from condrisk import Deferral, RegressionRisk, _files
-from condrisk.app.models import encode_rows, fit_table
-from condrisk.app.tables import table_schema
+from condrisk.app.models import fit_table
 from condrisk.persistence import ModelFileError, _archive, load_model, save_model
 from saved_models import save_table_model
 
@@ -36,10 +35,9 @@ def sound(tmp_path_factory):
     for predictor in ("linear", "boosting"):
         model = fit_table(frame, target="y", cost=0.5, predictor=predictor)
         save_table_model(model, folder / predictor)
-    schema = table_schema(frame, exclude=["y"])
     forest = RegressionRisk(small_forest(), regressor=small_forest(), random_state=0)
-    model = Deferral(forest, cost=0.5).fit(encode_rows(frame, schema), frame["y"].to_numpy())
-    save_model(model, folder / "forest", schema)
+    model = Deferral(forest, cost=0.5).fit(frame.select("x", "z"), frame["y"].to_numpy())
+    save_model(model, folder / "forest", frame.select("x", "z"))
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
+from polars.testing import assert_frame_equal
 from scipy import stats
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingRegressor
@@ -235,7 +236,16 @@ def test_rows_of_a_file_reach_the_model_with_the_types_it_was_fitted_with(contai
     if container == "pandas":
         pd.testing.assert_frame_equal(Recorder.seen, given)
     else:
-        pl.testing.assert_frame_equal(Recorder.seen, given)
+        assert_frame_equal(Recorder.seen, given)
+
+
+def test_what_is_not_whole_is_not_cut_off():
+    """2.5 in a column of whole numbers, or a gap, is for the model to judge."""
+    for given in (np.array([[1, 2], [3, 4]]), pd.DataFrame({"x0": [1, 3], "x1": [2, 4]})):
+        rows = Schema.infer(given).rows({"x0": np.array([2.5, 1.0]), "x1": np.array([1.0, np.nan])})
+        assert_array_equal(np.asarray(rows, dtype=float), [[2.5, 1.0], [1.0, np.nan]])
+        whole = Schema.infer(given).rows({"x0": np.array([2.0]), "x1": np.array([1.0])})
+        assert np.asarray(whole).dtype == np.int64
 
 
 def test_a_schema_survives_plain_data():

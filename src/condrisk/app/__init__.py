@@ -5,6 +5,6 @@ from condrisk._extras import require
 require(
     "The command line",
     *("typer", "rich", "polars", "pyarrow", "skops", "matplotlib"),
-    *("fastapi", "uvicorn", "prometheus_client"),
+    *("starlette", "uvicorn", "orjson", "prometheus_client"),
     extra="app",
 )

@@ -1,10 +1,13 @@
-"""Kinds of columns, by their type in polars."""
+"""Kinds of columns, by their type in polars, and which numbers they may hold."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import polars as pl
+
+# Numbers beyond this are not measurements, and their squares would soon overflow.
+MAX_NUMBER = 1e30
 
 
 def is_text(dtype: Any) -> bool:

@@ -5,7 +5,3 @@ from __future__ import annotations
 
 class TableError(ValueError):
     """Something is wrong with a table; the message is one sentence that says what and where."""
-
-
-class SchemaError(TableError):
-    """A table cannot be what a model was fitted on, whichever of its rows are taken."""

@@ -78,6 +78,11 @@ def _check_model(model: Any) -> None:
             f"neither decide nor predict_risk. Wrap a predictor in RegressionRisk or PlugInRisk."
         )
     check_is_fitted(model)
+    if hasattr(model, "decide") and not hasattr(model, "rule_"):
+        raise TypeError(
+            f"model must be a Deferral or a risk estimator; {type(model).__name__} decides in "
+            f"another way, which files and commands do not know."
+        )
 
 
 def _schema(model: Any, schema: Any) -> Schema:

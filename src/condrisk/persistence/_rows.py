@@ -69,9 +69,14 @@ def _numpy(schema: Schema, columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
     if dtype.kind == "O":
         return np.stack([_as_objects(columns[c.name], c) for c in schema.columns], axis=1)
     found = np.stack([columns[c.name] for c in schema.columns], axis=1)
-    if dtype.kind in "iub" and np.isnan(found).any():
-        return found  # a gap has no place among whole numbers
+    if dtype.kind in "iub" and not is_whole(found):
+        return found  # neither a gap nor 2.5 has a place among whole numbers
     return found.astype(dtype)
+
+
+def is_whole(values: NDArray[np.float64]) -> bool:
+    """Tell whether all numbers are whole, and none is missing."""
+    return bool(np.array_equal(values, np.floor(values)))
 
 
 def _as_objects(values: NDArray[Any], column: Column) -> NDArray[Any]:
@@ -107,14 +112,15 @@ def _pandas_column(values: NDArray[Any], column: Column, pd: Any) -> Any:
         return series.astype(column.dtype)
     if column.kind in ("category", "text"):
         return pd.Series(_as_objects(values, column), dtype=column.dtype)
-    missing = bool(np.isnan(values).any())
     if column.dtype == "object":
         return pd.Series(_as_objects(values, column), dtype="object")
-    if (missing and column.dtype[0] not in "fFIUb") or (missing and column.dtype == "bool"):
-        return pd.Series(values)  # a gap has no place among whole numbers
-    if missing and column.dtype[0] in "IUb":  # types of pandas that know gaps
-        return pd.array([pd.NA if np.isnan(v) else v for v in values.tolist()], dtype=column.dtype)
-    return pd.Series(values).astype(column.dtype)
+    if column.dtype[0] in "fF":
+        return pd.Series(values).astype(column.dtype)
+    known = values[~np.isnan(values)]
+    knows_gaps = column.dtype[0] in "IU" or column.dtype == "boolean"  # types of pandas' own
+    if not is_whole(known) or (len(known) < len(values) and not knows_gaps):
+        return pd.Series(values)  # neither a gap nor 2.5 has a place among whole numbers
+    return pd.Series(values).astype("Float64" if knows_gaps else "float64").astype(column.dtype)
 
 
 def typed_categories(words: tuple[str, ...], dtype: str) -> NDArray[Any]:
@@ -149,7 +155,8 @@ def _polars_column(values: NDArray[Any], column: Column, pl: Any) -> Any:
             series = series.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
         return series.cast(pl.Datetime(unit, zone or None))
     series = pl.Series(column.name, values).fill_nan(None)
-    return series.cast(getattr(pl, column.dtype))
+    whole = is_whole(values[~np.isnan(values)])
+    return series.cast(getattr(pl, column.dtype)) if whole or "Float" in column.dtype else series
 
 
 _BUILDERS: dict[str, Callable[[Schema, Mapping[str, NDArray[Any]]], Any]] = {

@@ -6,20 +6,19 @@ import re
 import numpy as np
 import polars as pl
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from condrisk.app.cli._export import export
-from condrisk.app.models import fit_table, save_model
+from condrisk import Deferral, PlugInRisk
+from condrisk.app.cli import app
+from condrisk.app.models import fit_table
+from condrisk.persistence import save_model
 
 pytest.importorskip("onnxruntime", reason="the extra onnx is not installed")
 
-app = typer.Typer()
-app.command()(export)
-
 
 def run(*arguments):
-    return CliRunner().invoke(app, [str(part) for part in arguments], env={"COLUMNS": "200"})
+    words = ["export", *map(str, arguments)]
+    return CliRunner().invoke(app, words, env={"COLUMNS": "200"})
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +30,8 @@ def place(tmp_path_factory):
         {"x": x, "kind": rng.choice(["a", "b"], 200), "y": x + rng.normal(size=200)}
     )
     frame.write_csv(folder / "rows.csv")
-    save_model(fit_table(frame, target="y", predictor="linear", cost=1.0), folder / "model.skops")
+    model = fit_table(frame, target="y", predictor="linear", cost=1.0)
+    save_model(model.model, folder / "model.skops", model.schema)
     return folder
 
 
@@ -66,6 +66,24 @@ def test_mlflow_is_what_a_folder_means(place, tmp_path):
     result = run(place / "model.skops", "-o", tmp_path / "flow")
     assert result.exit_code == 0, result.output
     assert (tmp_path / "flow" / "MLmodel").exists()
+
+
+@pytest.mark.filterwarnings("ignore")  # MLflow and pandas, of each other
+def test_what_a_file_holds_is_trusted_by_name(tmp_path):
+    lightgbm = pytest.importorskip("lightgbm")
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    predictor = lightgbm.LGBMClassifier(n_estimators=5, verbose=-1, n_jobs=1)
+    model = Deferral(PlugInRisk(predictor, cv=2), cost=0.2).fit(X, (X[:, 0] > 0).astype(int))
+    save_model(model, tmp_path / "model.skops", X)
+    arguments = (tmp_path / "model.skops", "-o", tmp_path / "model.onnx")
+    refused = run(*arguments)
+    assert refused.exit_code == 2
+    assert "--trust lightgbm" in re.sub(r"\s+", " ", refused.output)
+    assert not (tmp_path / "model.onnx").exists()
+    assert run(*arguments, "--trust", "xgboost", "--trust", "lightgbm").exit_code == 0
+    assert (tmp_path / "model.onnx").exists()
+    if pytest.importorskip("mlflow"):
+        assert run(arguments[0], "-o", tmp_path / "flow", "--trust", "lightgbm").exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from condrisk.app.cli._lazy import COMMANDS
 from condrisk.datasets import UCI_NAMES
 from condrisk.losses import LOSSES
 
-HEAVY = {"numpy", "sklearn", "polars", "pyarrow", "skops", "fastapi", "matplotlib"}
+HEAVY = {"numpy", "sklearn", "polars", "pyarrow", "skops", "starlette", "matplotlib"}
 # The names of all modules go to stderr, after whatever the command says there.
 CODE = """
 import json, sys

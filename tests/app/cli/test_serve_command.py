@@ -1,19 +1,24 @@
 """`condrisk serve`: what is told, and what is refused before anything listens."""
 
+import asyncio
 import json
 import socket
 import subprocess
 import sys
 
 import httpx
+import numpy as np
 import polars as pl
 import pytest
 import typer
+from lightgbm import LGBMRegressor
 from typer.testing import CliRunner
 
 import condrisk.app.serve
+from condrisk import Deferral, RegressionRisk
 from condrisk.app.cli import _serve
-from condrisk.app.models import fit_table, save_model
+from condrisk.app.models import fit_table
+from condrisk.persistence import save_model
 
 app = typer.Typer()
 app.command()(_serve.serve)
@@ -33,7 +38,7 @@ def path(tmp_path_factory):
     frame = pl.DataFrame({"x": range(100), "y": [float(x % 7) for x in range(100)]})
     model = fit_table(frame, target="y", task="regression", cost=2.0, predictor="linear")
     path = tmp_path_factory.mktemp("model") / "model.skops"
-    save_model(model, path)
+    save_model(model.model, path, model.schema, target="y", reference=model.reference)
     return path
 
 
@@ -58,7 +63,7 @@ def test_it_binds_to_this_machine_and_says_where(path, started):
     assert grace_seconds == 7
     assert f"http://127.0.0.1:{port}" in result.stdout
     assert "Warning" not in result.output
-    assert app.state.decide.priced
+    assert {"/", "/decide"} <= {route.path for route in app.routes}
 
 
 def test_json_is_one_object(path, started):
@@ -143,9 +148,34 @@ def test_the_report_and_the_limits_reach_the_app(path, started, tmp_path):
     page = tmp_path / "report.html"
     page.write_text("<!doctype html><title>mine</title>")
     assert run(path, "--port", 0, "--report", page, "--max-rows", 3).exit_code == 0
-    routes = {route.path for route in started[0][0].routes}
-    assert "/report" in routes
-    assert started[0][0].state.decide._max_rows == 3
+    app = started[0][0]
+
+    async def ask():
+        transport = httpx.ASGITransport(app)
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client,
+        ):
+            assert (await client.get("/report")).text == page.read_text()
+            for n_rows, status in ((3, 200), (4, 422)):
+                answer = await client.post("/decide", json={"rows": [{"x": 1}] * n_rows})
+                assert answer.status_code == status
+
+    asyncio.run(ask())
+
+
+def test_what_is_trusted_reaches_the_reader_of_the_file(started, tmp_path):
+    X = np.arange(60.0).reshape(30, 2)
+    risk = RegressionRisk(LGBMRegressor(n_estimators=3, verbose=-1), cv=2, random_state=0)
+    model = Deferral(risk, cost=1.0).fit(X, X[:, 0])
+    file = tmp_path / "lightgbm.skops"
+    save_model(model, file, X)
+    refused = run(file, "--port", 0)
+    assert refused.exit_code == 2
+    assert "lightgbm" in refused.stderr
+    assert run(file, "--port", 0, "--trust", "lightgbm").exit_code == 0
+    assert run(file, "--port", 0, "--trust", "xgboost", "--trust", "lightgbm").exit_code == 0
+    assert len(started) == 2
 
 
 def test_help_teaches():

@@ -8,6 +8,7 @@ import httpx
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -15,11 +16,30 @@ from sklearn.ensemble import (
 )
 
 from condrisk import BudgetRule, Deferral, RegressionRisk
-from condrisk.app.models import TableModel, fit_table
+from condrisk.app.models import fit_table, open_model
 from condrisk.app.serve import create_app, listen
 from condrisk.app.serve._server import Server
+from condrisk.app.tables import check_rows
+from condrisk.persistence import Schema
 
 N_ROWS = 160
+
+
+class Stranger(BaseEstimator):
+    """A risk estimator that is none of ours: the mean of the target, and |x| for the risk."""
+
+    def fit(self, X, y, *, sample_weight=None, prediction=None):
+        self.mean_ = float(np.mean(y))
+        return self
+
+    def predict(self, X, *, prediction=None):
+        return np.full(len(X), self.mean_)
+
+    def predict_risk(self, X, *, prediction=None):
+        return np.abs(np.nan_to_num(np.asarray(X)[:, 0]))
+
+    def loss_values(self, X, y, *, prediction=None):
+        return (np.asarray(y) - self.mean_) ** 2
 
 
 def table(n_rows=N_ROWS, seed=0):
@@ -45,52 +65,55 @@ def table(n_rows=N_ROWS, seed=0):
     )
 
 
-def _like(model, estimator, *, rule=None, cost=1.0, **changes):
-    """Another model of the same columns, fitted at once instead of by cross-fitting twice."""
-    frame = table()
-    X = model.encode(model.schema.check(frame).good)
-    y = frame["ill"].to_numpy() if changes.get("classes") else frame["y"].to_numpy()
+def _fitted(schema, estimator, X, *, target="y", rule=None, cost=1.0):
+    """A model of the same columns, fitted at once instead of by `fit_table`."""
+    rows = table()
     risk = RegressionRisk(
         estimator, regressor=HistGradientBoostingRegressor(max_iter=20), cv=2, random_state=0
     )
-    fitted = Deferral(risk, cost=cost, rule=rule).fit(X, y)
-    return TableModel(fitted, model.manifest | {"cost": cost} | changes)
+    fitted = Deferral(risk, cost=cost, rule=rule).fit(X, rows[target].to_numpy())
+    return open_model(fitted, schema=schema, target=target)
+
+
+def _pandas_model():
+    """A model that was fitted on a pandas frame, with its types."""
+    frame = table().select("x", "gaps", "city", "smokes").to_pandas()
+    frame["city"] = frame["city"].astype("category")
+    schema = Schema.infer(frame)
+    return _fitted(schema, HistGradientBoostingRegressor(max_iter=20), frame)
 
 
 @pytest.fixture(scope="session")
 def models():
     """Models by name."""
     frame = table()
-    linear = fit_table(frame.drop("ill"), target="y", cost=1.0, predictor="linear", refit=False)
+    linear = fit_table(frame.drop("ill"), target="y", cost=1.0, predictor="linear")
+    schema = linear.schema
     boosting = HistGradientBoostingRegressor(max_iter=20)
-    classes = {"task": "classification", "target": "ill", "classes": ["ill", "well"]}
+    X = linear.encode(check_rows(schema, frame).good)
+    stranger = Deferral(Stranger(), cost=0.5).fit(X, frame["y"].to_numpy())
     given = frame.with_columns(
         guess=pl.when(pl.col("x") > 0).then(pl.lit("ill")).otherwise(pl.lit("well"))
     )
     return {
         "linear": linear,
-        "logistic": fit_table(
-            frame.drop("y"), target="ill", cost=0.2, predictor="linear", refit=False
+        "stranger": open_model(stranger, schema=schema, target="y"),
+        "pandas": _pandas_model(),
+        "logistic": fit_table(frame.drop("y"), target="ill", cost=0.2, predictor="linear"),
+        "boosting": _fitted(schema, boosting, X),
+        "forest": _fitted(schema, RandomForestRegressor(20), X),
+        "budget": _fitted(schema, boosting, X, rule=BudgetRule(0.2), cost=None),
+        "classes": _fitted(
+            schema, HistGradientBoostingClassifier(max_iter=20), X, target="ill", cost=0.2
         ),
-        "boosting": _like(linear, boosting),
-        "forest": _like(linear, RandomForestRegressor(20)),
-        "budget": _like(linear, boosting, rule=BudgetRule(0.2), cost=None),
-        "classes": _like(linear, HistGradientBoostingClassifier(max_iter=20), cost=0.2, **classes),
         "numbers elsewhere": fit_table(
             frame.drop("ill").with_columns(guess=2 * pl.col("x")),
             target="y",
             cost=1.0,
             predictions="guess",
             predictor="linear",
-            refit=False,
         ),
-        "labels elsewhere": fit_table(
-            given.drop("y"),
-            target="ill",
-            cost=0.2,
-            predictions="guess",
-            refit=False,
-        ),
+        "labels elsewhere": fit_table(given.drop("y"), target="ill", cost=0.2, predictions="guess"),
     }
 
 

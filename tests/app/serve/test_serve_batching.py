@@ -3,261 +3,274 @@
 import asyncio
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
+import httpx
 import numpy as np
-import polars as pl
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from condrisk.app.serve._batcher import Batcher
-from condrisk.app.serve._decider import Decider, Job
-from condrisk.app.serve._metrics import Metrics, labels_of
-from condrisk.app.serve._quick import quick_decide
-from condrisk.app.serve._refusal import RefusedError
+from condrisk.app.models import TableModel
+from condrisk.app.serve import create_app
 
 
-class Work:
-    """Doubles numbers, remembers the batches, and can be held back."""
+class Panic(BaseException):
+    """What compiled code raises when it is beyond help."""
 
-    def __init__(self):
-        self.batches = []
-        self.go = threading.Event()
+
+class Watched:
+    """A model that remembers its batches, takes its time, can be held back and can fail.
+
+    Rows whose x is 666 have no answer; 667 divides by zero, 668 is a panic. The risk of 669 is
+    NaN, and 670 is predicted to be infinite.
+    """
+
+    def __init__(self, model, seconds=0.005):
+        self._model, self._seconds = model, seconds
+        self.cost, self.rule_ = model.cost, model.rule_
+        self.batches, self.threads = [], set()
+        self.go, self.begun = threading.Event(), threading.Event()
         self.go.set()
-        self.threads = set()
 
-    def __call__(self, jobs):
-        self.threads.add(threading.current_thread())
-        self.batches.append(list(jobs))
-        assert self.go.wait(10)
-        if any(job < 0 for job in jobs):
-            raise ZeroDivisionError(jobs)
-        return [2 * job for job in jobs]
+    def decide(self, X, *, cost=None, prediction=None):
+        self.threads.add(threading.current_thread().name)
+        self.batches.append(len(X))
+        self.begun.set()
+        time.sleep(self._seconds)
+        assert self.go.wait(20)
+        for value, error in ((666, ValueError), (667, ZeroDivisionError), (668, Panic)):
+            if (X[:, 0] == value).any():
+                raise error("no good")
+        found = self._model.decide(X, cost=cost, prediction=prediction)
+        found.risk[X[:, 0] == 669] = np.nan
+        found.prediction[X[:, 0] == 670] = np.inf
+        return found
 
-
-def run(scenario, **options):
-    """Run a coroutine function with a batcher around `Work`."""
-    work = Work()
-
-    async def main():
-        batcher = Batcher(work, **{"most_rows": 100, "most_waiting": 1000} | options)
-        batcher.start()
-        try:
-            return await asyncio.wait_for(scenario(batcher, work), 20)
-        finally:
-            work.go.set()
-            await batcher.stop()
-
-    return asyncio.run(main()), work
+    def forget(self):
+        self.batches.clear()
+        self.threads.clear()
+        self.begun.clear()
 
 
-async def first_then(batcher, work, jobs, sizes=None):
-    """Let job 0 be computed while the others come in."""
-    work.go.clear()
-    first = asyncio.create_task(batcher.submit(0, 1))
-    while not work.batches:
-        await asyncio.sleep(0.001)
-    sizes = sizes or [1] * len(jobs)
-    tasks = [
-        asyncio.create_task(batcher.submit(job, size))
-        for job, size in zip(jobs, sizes, strict=True)
-    ]
-    await asyncio.sleep(0.02)
-    work.go.set()
-    return await asyncio.gather(first, *tasks, return_exceptions=True)
+@pytest.fixture
+def watched(models, serve):
+    """What serves a watched model: gives the client, the model, and a way to ask together."""
+
+    def start(seconds=0.005, **options):
+        watch = Watched(models["boosting"].model, seconds)
+        app = create_app(TableModel(watch, models["boosting"].manifest), **options)
+        watch.forget()
+        return watch, serve(app)
+
+    return start
 
 
-def test_what_waits_is_computed_together():
-    async def scenario(batcher, work):
-        return await first_then(batcher, work, [1, 2, 3])
-
-    answers, work = run(scenario)
-    assert answers == [0, 2, 4, 6]
-    assert work.batches == [[0], [1, 2, 3]]
-    assert len(work.threads) == 1
+def ask(client, rows, pool):
+    return pool.submit(client.post, "/decide", json={"rows": rows})
 
 
-def test_without_batching_each_is_computed_alone():
-    async def scenario(batcher, work):
-        return await first_then(batcher, work, [1, 2, 3])
-
-    answers, work = run(scenario, batching=False)
-    assert answers == [0, 2, 4, 6]
-    assert work.batches == [[0], [1], [2], [3]]
-
-
-def test_a_lone_job_does_not_wait_for_company():
-    async def scenario(batcher, work):
-        began = time.perf_counter()
-        for job in range(200):
-            await batcher.submit(job, 1)
-        return time.perf_counter() - began
-
-    seconds, work = run(scenario)
-    assert work.batches == [[job] for job in range(200)]
-    assert seconds < 2  # ten milliseconds each, on the busiest machine
+def ask_while_busy(client, watch, requests):
+    """Send the first request, hold it back until the others wait, and return all answers."""
+    watch.go.clear()
+    with ThreadPoolExecutor(len(requests)) as pool:
+        asked = [ask(client, requests[0], pool)]
+        assert watch.begun.wait(20)
+        waiting = 0
+        for rows in requests[1:]:
+            asked.append(ask(client, rows, pool))
+            waiting += len(rows)
+            until_waiting(client, waiting)
+        watch.go.set()
+        return [answer.result() for answer in asked]
 
 
-def test_those_who_were_answered_together_are_awaited():
+def until_waiting(client, rows):
+    while metric(client, "condrisk_rows_waiting") != rows:
+        time.sleep(0.005)
+
+
+def metric(client, name):
+    families = text_string_to_metric_families(client.get("/metrics").text)
+    return next(s.value for family in families for s in family.samples if s.name == name)
+
+
+@pytest.mark.parametrize(("batching", "batches"), [(True, [1, 4]), (False, [1, 1, 2, 1])])
+def test_what_waits_is_decided_together_unless_told_otherwise(watched, new_rows, batching, batches):
+    watch, service = watched(batching=batching)
+    requests = [[new_rows[0]], [new_rows[1]], new_rows[2:4], [new_rows[4]]]
+    with service as (client, _):
+        answers = ask_while_busy(client, watch, requests)
+        assert watch.batches == batches
+        assert watch.threads == {"condrisk-decide"}
+        together = [row for answer in answers for row in answer.json()["rows"]]
+        assert together == client.post("/decide", json={"rows": new_rows[:5]}).json()["rows"]
+        assert metric(client, "condrisk_batch_rows_count") == len(batches) + 1
+
+
+def test_each_request_of_a_batch_has_its_own_cost(watched, new_rows):
+    watch, service = watched()
+    with service as (client, _):
+        watch.go.clear()
+        with ThreadPoolExecutor(4) as pool:
+            asked = [ask(client, new_rows[:1], pool)]
+            assert watch.begun.wait(20)
+            for cost in (0.0, None, 1e9):
+                body = {"rows": new_rows[:2]} | ({} if cost is None else {"cost": cost})
+                asked.append(pool.submit(client.post, "/decide", json=body))
+                until_waiting(client, 2 * (len(asked) - 1))
+            watch.go.set()
+            none, own, all_ = [answer.result().json()["rows"] for answer in asked[1:]]
+        assert watch.batches == [1, 6]
+        assert [row["defer"] for row in none] == [True, True]
+        assert [row["defer"] for row in all_] == [False, False]
+        assert own == client.post("/decide", json={"rows": new_rows[:2]}).json()["rows"]
+
+
+def test_a_lone_request_does_not_wait_for_company(watched, new_rows):
+    watch, service = watched()
+    with service as (client, _):
+        for row in new_rows[:20]:
+            client.post("/decide", json={"rows": [row]})
+        assert watch.batches == [1] * 20
+
+
+def test_quick_decisions_need_no_thread_and_long_ones_do(watched, new_rows):
+    watch, service = watched(seconds=0.0)
+    with service as (client, _):
+        assert client.post("/decide", json={"rows": new_rows[:1]}).status_code == 200
+        assert "condrisk-decide" not in watch.threads
+        client.post("/decide", json={"rows": new_rows * 3})
+        assert "condrisk-decide" in watch.threads
+
+
+def test_those_who_were_answered_together_are_awaited(watched, new_rows):
     # Eight clients that ask again as soon as they are answered: without patience the first of
-    # them would be computed alone each time.
-    async def scenario(batcher, work):
-        async def ask():
-            for _ in range(6):
-                await batcher.submit(1, 1)
-                await asyncio.sleep(0.002 * np.random.default_rng().random())
+    # them would be decided alone each time.
+    watch, service = watched(seconds=0.2)
 
-        slow, work.__class__.__call__ = work.__class__.__call__, slowly
-        try:
-            await asyncio.gather(*(ask() for _ in range(8)))
-        finally:
-            work.__class__.__call__ = slow
+    async def client(url):
+        async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) as client:
+            for _ in range(5):
+                await client.post("/decide", json={"rows": new_rows[:1]})
 
-    def slowly(self, jobs):
-        self.batches.append(list(jobs))
-        time.sleep(0.05)
-        return jobs
+    async def eight(url):
+        await asyncio.gather(*(client(url) for _ in range(8)))
 
-    _, work = run(scenario)
-    assert np.mean([len(batch) for batch in work.batches[1:]]) > 6
+    with service as (client_, _):
+        asyncio.run(eight(client_.base_url))
+    assert sum(watch.batches) == 40
+    assert np.mean(watch.batches[2:]) > 6
 
 
-def test_a_job_that_fails_takes_nobody_along():
-    async def scenario(batcher, work):
-        return await first_then(batcher, work, [1, -1, 3])
-
-    answers, work = run(scenario)
-    assert answers[:2] == [0, 2]
-    assert isinstance(answers[2], ZeroDivisionError)
-    assert answers[3] == 6
-    assert work.batches == [[0], [1, -1, 3], [1], [-1], [3]]
-
-
-def test_a_panic_does_not_end_the_thread():
-    class Panic(BaseException):
-        pass
-
-    async def scenario(batcher, work):
-        batcher._compute = panic
-        with pytest.raises(Panic):
-            await batcher.submit(1, 1)
-        batcher._compute = work
-        return await batcher.submit(2, 1)
-
-    def panic(jobs):
-        raise Panic
-
-    assert run(scenario)[0] == 4
+@pytest.mark.parametrize(("x", "status"), [(666, 422), (667, 500), (668, 500)])
+@pytest.mark.parametrize("seconds", [0.0, 0.005])
+def test_a_request_that_fails_takes_nobody_along(watched, new_rows, caplog, x, status, seconds):
+    watch, service = watched(seconds=seconds)
+    bad = [new_rows[0], new_rows[1] | {"x": x}]
+    with service as (client, _):
+        if seconds:
+            answers = ask_while_busy(client, watch, [new_rows[:1], new_rows[:1], bad, new_rows[:1]])
+        else:
+            answers = [client.post("/decide", json={"rows": rows}) for rows in (new_rows[:1], bad)]
+        # A panic is not caught in the model, so it reaches everybody in the batch.
+        lost = slice(1, None) if x == 668 else slice(2 if seconds else 1, 3 if seconds else 2)
+        assert {answer.status_code for answer in answers[lost]} == {status}
+        del answers[lost]
+        assert {answer.status_code for answer in answers} == {200}
+        if status == 500:
+            failed = client.post("/decide", json={"rows": bad})
+            assert failed.json() == {"error": "The model failed; the log of the service says how."}
+            assert "no good" in caplog.text
+        else:
+            (fault,) = client.post("/decide", json={"rows": bad}).json()["rows"]
+            assert fault == {"row": 1, "reason": "the model has no answer for it: no good"}
+        assert client.post("/decide", json={"rows": new_rows[:1]}).status_code == 200
 
 
-def test_a_job_that_was_given_up_is_not_computed():
-    async def scenario(batcher, work):
-        work.go.clear()
-        first = asyncio.create_task(batcher.submit(0, 1))
-        while not work.batches:
-            await asyncio.sleep(0.001)
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(batcher.submit(1, 1), 0.01)
-        last = asyncio.create_task(batcher.submit(2, 1))
-        await asyncio.sleep(0.01)
-        work.go.set()
-        return await asyncio.gather(first, last)
-
-    answers, work = run(scenario)
-    assert answers == [0, 4]
-    assert work.batches == [[0], [2]]
+@pytest.mark.parametrize(("x", "what"), [(669, "risk"), (670, "prediction")])
+def test_what_is_no_number_is_not_answered(watched, new_rows, x, what):
+    _, service = watched()
+    rows = [*new_rows[:5], new_rows[5] | {"x": x}, new_rows[6]]
+    with service as (client, _):
+        answer = client.post("/decide", json={"rows": rows})
+        assert answer.status_code == 422
+        reason = f"the model has no answer for it: the {what} is NaN or infinite on some rows."
+        assert answer.json()["rows"] == [{"row": 5, "reason": reason}]
 
 
-def test_a_batch_has_so_many_rows_and_no_more():
-    async def scenario(batcher, work):
-        return await first_then(batcher, work, [1, 2, 3, 4, 5], [3, 3, 5, 20, 1])
+@pytest.mark.parametrize("seconds", [0.0, 0.005])
+def test_threads_of_linear_algebra_are_given_back(watched, new_rows, seconds):
+    def threads():
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 
-    _, work = run(scenario, most_rows=10)
-    assert work.batches == [[0], [1, 2], [3], [4], [5]]
-
-
-def test_rows_beyond_those_that_may_wait_are_refused():
-    async def scenario(batcher, work):
-        answers = await first_then(batcher, work, [1, 2, 3], [4, 6, 1])
-        assert batcher.rows_waiting == 0
-        return answers
-
-    answers, _ = run(scenario, most_waiting=10)
-    assert answers[:3] == [0, 2, 4]
-    assert isinstance(answers[3], RefusedError)
-    assert answers[3].status == 503
-    assert answers[3].headers == {"Retry-After": "1"}
+    with threadpool_limits(2, "blas"):
+        _, service = watched(seconds=seconds)
+        with service as (client, _):
+            client.post("/decide", json={"rows": new_rows[:1]})
+            assert threads() == {1}
+        assert threads() == {2}
 
 
-def test_arithmetic_is_done_at_once_and_together():
-    async def scenario(batcher, work):
-        return await asyncio.gather(*(batcher.submit(job, 1) for job in range(5)))
-
-    answers, work = run(scenario, at_once=True)
-    assert answers == [0, 2, 4, 6, 8]
-    assert work.batches == [[0, 1, 2, 3, 4]]
-    assert work.threads == {threading.main_thread()}
-
-
-def test_a_stopped_batcher_refuses():
-    async def scenario(batcher, work):
-        await batcher.stop()
-        with pytest.raises(RefusedError, match="stopping"):
-            await batcher.submit(1, 1)
-
-    run(scenario)
+def test_a_request_that_was_given_up_is_not_decided(watched, new_rows):
+    watch, service = watched(timeout=0.5)
+    with service as (client, _):
+        answers = ask_while_busy_until(client, watch, new_rows, 504)
+        assert [answer.status_code for answer in answers] == [504, 504]
+        assert client.post("/decide", json={"rows": new_rows[:3]}).status_code == 200
+        assert watch.batches == [1, 3]
 
 
-# -- the model --------------------------------------------------------------------------------
+def ask_while_busy_until(client, watch, rows, status):
+    """Hold two requests back until both are answered: the first in the making, one waiting."""
+    watch.go.clear()
+    with ThreadPoolExecutor(2) as pool:
+        first = ask(client, rows[:1], pool)
+        assert watch.begun.wait(20)
+        answers = [first.result(), ask(client, rows[:2], pool).result()]
+    watch.go.set()
+    return answers
 
 
-def encoded(model, rows):
-    if model.prediction_column is not None:
-        rows = [row | {"guess": 0.5} for row in rows]
-    return model.encode(model.schema.check(pl.DataFrame(rows)).good)
+def test_a_batch_has_so_many_rows_and_no_more(watched, new_rows):
+    watch, service = watched()
+    many = (new_rows * 63)[:2500]
+    with service as (client, _):
+        answers = ask_while_busy(client, watch, [new_rows[:1], many, new_rows[:9], many])
+        assert [answer.status_code for answer in answers] == [200] * 4
+        assert watch.batches == [1, 2509, 2500]
+
+
+def test_a_service_that_is_not_open_refuses(models, new_rows):
+    async def ask_without_start():
+        transport = httpx.ASGITransport(create_app(models["boosting"]))
+        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+            return await client.post("/decide", json={"rows": new_rows[:1]})
+
+    answer = asyncio.run(ask_without_start())
+    assert answer.status_code == 503
+    assert "stopping" in answer.json()["error"]
 
 
 @pytest.mark.parametrize(
     "name", ["linear", "logistic", "boosting", "forest", "budget", "classes", "numbers elsewhere"]
 )
-def test_no_answer_depends_on_the_others_in_its_batch(models, new_rows, name, seed):
+def test_no_answer_depends_on_the_others_in_its_batch(models, serve, new_rows, name):
     model = models[name]
-    decider = Decider(model, priced=name != "budget", metrics=Metrics(labels_of(model.manifest)))
-    rng = np.random.default_rng(seed)
-    X = encoded(model, new_rows)[rng.permutation(len(new_rows))]
-    cuts = np.sort(rng.choice(len(X) - 1, 9, replace=False)) + 1
-    costs = rng.uniform(0, 2, 10) if name != "budget" else [None] * 10
-    jobs = []
-    for part, cost in zip(np.split(X, cuts), costs, strict=True):
-        said = [0.5] * len(part) if model.prediction_column else None
-        rows = [tuple(row) for row in part.tolist()] if rng.random() < 0.5 else part
-        jobs.append(Job(rows, said, cost))
-    together = decider(jobs)
-    for job, ours in zip(jobs, together, strict=True):
-        (alone,) = decider([job])
-        for one, other in zip(ours, alone, strict=True):
-            np.testing.assert_array_equal(one, other)
-
-
-@pytest.mark.parametrize("name", ["linear", "logistic"])
-def test_the_arithmetic_of_linear_models_is_scikit_learns(models, new_rows, name):
-    model = models[name]
-    decide, at_once = quick_decide(model)
-    assert at_once
-    X = encoded(model, new_rows)
-    X[0] = np.nan
-    decision, cost = model.model.decide(X, cost=0.3), np.full(len(X), 0.3)
-    ours = decide(X, cost, None)
-    np.testing.assert_allclose(ours.risk, decision.risk, rtol=1e-12)
-    np.testing.assert_array_equal(ours.deferred, decision.deferred)
-    if name == "linear":
-        np.testing.assert_allclose(ours.prediction, decision.prediction, rtol=1e-9)
-    else:
-        np.testing.assert_array_equal(ours.prediction, decision.prediction)
-
-
-def test_arithmetic_that_disagrees_is_not_used(models, monkeypatch):
-    from condrisk.app.serve import _quick
-
-    monkeypatch.setattr(_quick, "_sum", lambda X, weights: (X * weights).sum(axis=1) * (1 + 1e-6))
-    decide, at_once = quick_decide(models["linear"])
-    assert not at_once
-    assert "plain" in decide.__qualname__
+    rows = [row | {"guess": 0.5} for row in new_rows] if model.prediction_column else new_rows
+    with serve(create_app(model)) as (client, _), ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(client.post, "/decide", json={"rows": [row]}) for row in rows]
+        alone = [answer.result().json()["rows"][0] for answer in asked]
+        together = client.post("/decide", json={"rows": rows}).json()["rows"]
+    if name not in ("linear", "logistic", "numbers elsewhere"):
+        assert alone == together
+        return
+    # How a sum of products is rounded depends on how many rows there are.
+    for one, other in zip(alone, together, strict=True):
+        assert one["defer"] == other["defer"]
+        assert one["risk"] == pytest.approx(other["risk"], rel=1e-12)
+        assert one["prediction"] == (
+            other["prediction"]
+            if name == "logistic"
+            else pytest.approx(other["prediction"], rel=1e-12)
+        )

@@ -11,8 +11,8 @@ import pytest
 
 from condrisk.app.models import TableModel
 from condrisk.app.serve import create_app
-from condrisk.app.serve._page import MOST_CHOICES, page
-from condrisk.app.tables import Column, Schema
+from condrisk.app.tables import check_rows
+from condrisk.persistence import Column, Schema
 
 CHROMIUM = Path("/usr/bin/chromium")
 HOSTILE = '"><script>alert(1)</script>&amp;\u2028$fields{x}'
@@ -35,14 +35,14 @@ class Controls(HTMLParser):
         self.scripts += tag == "script"
 
 
-def other_columns(model, columns, example):
-    manifest = model.manifest | {"schema": Schema(columns).to_dict(), "example": example}
-    return TableModel(model.model, manifest)
+def front_of(model, serve, **options):
+    with serve(create_app(model, **options)) as (client, _):
+        return client.get("/").text
 
 
 def test_every_column_has_a_labelled_control_with_the_example(client, models):
     controls = Controls(client.get("/").text)
-    example = models["linear"].manifest["example"]
+    example = models["linear"].schema.example
     assert set(controls.found) == set(example)
     for name, (_, values) in controls.found.items():
         assert values["id"] in controls.labels
@@ -52,26 +52,45 @@ def test_every_column_has_a_labelled_control_with_the_example(client, models):
     assert controls.found["city"][0] == controls.found["smokes"][0] == "select"
 
 
-def test_what_users_write_stays_text(models):
+def test_what_users_write_stays_text(models, serve):
+    many = tuple(f"{k}{HOSTILE}" for k in range(61))
     columns = (
-        Column(HOSTILE, "category", categories=(HOSTILE, "")),
-        Column(
-            "many", "category", categories=tuple(f"{k}{HOSTILE}" for k in range(MOST_CHOICES + 1))
-        ),
+        Column(HOSTILE, "category", categories=(HOSTILE, ""), typical=HOSTILE),
+        Column("many", "category", categories=many, typical=many[7]),
         Column("must", "category", categories=("a", HOSTILE), required=True),
+        Column("text", "text", categories=(HOSTILE,), typical=HOSTILE),
+        Column("moment", "datetime", low=0.0, high=1.5, typical="1970-01-01T12:00:00"),
     )
-    example = {HOSTILE: HOSTILE, "many": f"7{HOSTILE}", "must": HOSTILE}
-    model = other_columns(models["linear"], columns, example)
-    model.target = HOSTILE
-    html = page(model, priced=True, has_report=True)
-    controls = Controls(html)
-    assert set(controls.found) == set(example)
-    assert controls.found["many"][1]["value"] == f"7{HOSTILE}"
-    assert "required" in controls.found["must"][1]
-    assert (
-        controls.scripts == Controls(page(models["linear"], priced=True, has_report=False)).scripts
-    )
-    assert "<script>alert" not in html
+    linear = models["linear"]
+    manifest = linear.manifest | {"schema": Schema(columns).to_dict(), "target": HOSTILE}
+    for profile in (linear.manifest["profile"], None):
+        model = TableModel(linear.model, manifest | {"profile": profile})
+        html = front_of(model, serve, report_html="<!doctype html>")
+        controls = Controls(html)
+        assert set(controls.found) == {column.name for column in columns}
+        assert controls.found["many"][1]["value"] == many[7]
+        assert controls.found["text"][1]["value"] == HOSTILE
+        assert controls.found["text"][1]["type"] == "text"
+        assert controls.found["moment"][1]["type"] == "datetime-local"
+        assert controls.found["moment"][1]["value"] == "1970-01-01T12:00:00"
+        assert "1970-01-01T00:00:00 to 1970-01-02T12:00:00, UTC" in html
+        assert "required" in controls.found["must"][1]
+        assert controls.scripts == (1 if profile is None else 2)
+        assert "<script>alert" not in html
+
+
+def test_a_model_without_measured_rows_has_a_form_and_no_report(models, serve):
+    model = models["boosting"]
+    assert model.manifest["profile"] is model.manifest["evaluation"] is None
+    html = front_of(model, serve)
+    assert "holds no measured rows" in html
+    assert "How the risk is spread" not in html
+    assert re.search('id="price"[^>]*value="1.0"', html)
+    assert set(Controls(html).found) == set(model.schema.names)
+    assert 'id="price"' not in front_of(models["budget"], serve)
+    measured = front_of(models["linear"], serve)
+    assert "How the risk is spread" in measured
+    assert measured.count('id="price"') == 1
 
 
 def test_pages_may_do_no_more_than_they_must(models, serve):
@@ -90,7 +109,7 @@ def test_pages_may_do_no_more_than_they_must(models, serve):
         assert "connect-src" not in given.headers["content-security-policy"]
         for answer in (front, given):
             assert answer.headers["x-content-type-options"] == "nosniff"
-        assert 'data-priced="false"' in front.text
+        assert 'data-uses-cost="false"' in front.text
     with serve(create_app(models["budget"])) as (client, _):
         assert client.get("/report").status_code == 404
 
@@ -144,7 +163,7 @@ def wait_for_answer(tab):
 
 
 def decided(model, row, cost):
-    frame = model.schema.check(pl.DataFrame([row])).good
+    frame = check_rows(model.schema, pl.DataFrame([row])).good
     decision = model.decide(frame, cost=cost)
     return (
         "Ask somebody" if decision.deferred[0] else "Accept",
@@ -156,7 +175,7 @@ def decided(model, row, cost):
 def test_the_form_says_what_the_model_decides(visit, client, models):
     model = models["linear"]
     tab = visit(str(client.base_url))
-    row = json.loads(json.dumps(model.manifest["example"]))
+    row = json.loads(json.dumps(model.schema.example))
     for changes, cost in (
         ({}, 1.0),
         ({"x": 2.5, "city": "Rome", "smokes": True}, 1.0),
@@ -196,6 +215,16 @@ def test_the_price_of_the_page_moves_the_verdict(visit, client):
     assert verdicts == ["Ask somebody", "Accept"]
     tab.click("#try button[type=reset]")
     assert wait_for_answer(tab)[0] == "Accept"
+
+
+def test_the_form_works_without_a_report(visit, models, serve):
+    with serve(create_app(models["boosting"])) as (client, _):
+        tab = visit(str(client.base_url))
+        verdicts = []
+        for cost in ("0", "1000000"):
+            tab.fill("#price", cost)
+            verdicts.append(wait_for_answer(tab)[0])
+        assert verdicts == ["Ask somebody", "Accept"]
 
 
 def test_the_form_works_by_keyboard_and_complains_in_words(visit, models, serve):

@@ -12,8 +12,8 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from condrisk.app.models import save_model
 from condrisk.app.serve import create_app
+from condrisk.persistence import save_model
 
 COMMAND = "import typer; from condrisk.app.cli._serve import serve; typer.run(serve)"
 
@@ -66,7 +66,7 @@ class Connection:
 def running(model, folder, *options):
     """Run the command in a process of its own; gives the process and the port."""
     path = folder / "model.skops"
-    save_model(model, path)
+    save_model(model.model, path, model.schema, target=model.target)
     process = subprocess.Popen(
         [sys.executable, "-c", COMMAND, str(path), "--port", "0", "--json", *options],
         stdout=subprocess.PIPE,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from condrisk.app.tables import SchemaError, canonical, cell_reader, read_moments
-from condrisk.persistence import Column
+from condrisk.app.tables import TableError, cell_reader, check_rows, read_moments
+from condrisk.persistence import Column, Schema
 
 CATEGORIES = ("a", "B c", "3", "2.5", "007", "True", "-", "2026-11-15")
 KINDS = ("number", "category", "boolean", "date", "datetime", "text")
@@ -47,6 +47,12 @@ COLUMNS = {
 }
 
 
+def at_once(series, column):
+    """Return what checking the whole column says: values of the good rows, reasons, unseen."""
+    checked = check_rows(Schema((column,)), pl.DataFrame([series.alias(column.name)]))
+    return checked.good[column.name], checked.bad, checked.unseen.get(column.name, 0)
+
+
 def one_by_one(column, values):
     """Return what the reader of cells says of each: values, what is wrong, how many are unseen."""
     unseen = []
@@ -65,18 +71,18 @@ def agree(kind, required, series):
     """Read a column at once and cell by cell, and compare."""
     column = Column("x", kind, CATEGORIES if kind == "category" else (), required=required)
     try:
-        whole = canonical(series, column)
-    except SchemaError:  # then no value of that type fits
+        values, bad, n_unseen = at_once(series, column)
+    except TableError:  # then no value of that type fits
         known = [value for value in series if value is not None and value == value]
         assert len(one_by_one(column, known)[1]) == len(known)
         return
     found, wrong, unseen = one_by_one(column, series.to_list())
-    assert whole.values.dtype == DTYPES[kind]
-    assert whole.values.to_list() == found
-    assert sorted(whole.bad) == sorted(wrong)
+    assert values.dtype == DTYPES[kind]
+    assert values.to_list() == [value for row, value in enumerate(found) if row not in wrong]
+    assert sorted(bad) == sorted(wrong)
     for row, right in wrong.items():
-        assert whole.bad[row].endswith(f", but it must be {right}.")
-    assert whole.unseen == unseen
+        assert bad[row].endswith(f", but it must be {right}.")
+    assert n_unseen == unseen
 
 
 @pytest.mark.parametrize("required", [False, True])
@@ -170,7 +176,7 @@ def test_a_code_is_not_the_number_that_it_looks_like():
 
 def test_small_floats_are_categories_by_their_text():
     column = Column("x", "category", ("2.1", "3"))
-    values = canonical(pl.Series("x", [2.1, 3.0, None], pl.Float32), column).values
+    values, _, _ = at_once(pl.Series("x", [2.1, 3.0, None], pl.Float32), column)
     assert values.to_list() == ["2.1", "3", None]
 
 
@@ -185,4 +191,4 @@ def test_typed_moments_and_text_are_the_same():
     assert read_moments(there)[0] == read_moments(text)[0]
     for kind in ("date", "datetime"):
         column = Column("x", kind)
-        assert canonical(there, column).values[0] == canonical(text[:1], column).values[0]
+        assert at_once(there, column)[0][0] == at_once(text[:1], column)[0][0]

@@ -7,10 +7,27 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import BaseEstimator
 
-from condrisk.app.models import encode_rows
+from condrisk.app.models import open_model
 from condrisk.app.tables import check_rows, left_out, table_schema
 from condrisk.persistence import Column, Schema
+
+
+class Constant(BaseEstimator):
+    """A risk estimator that takes anything."""
+
+    def fit(self, X, y=None):
+        return self
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def predict(self, X, *, prediction=None):
+        return np.zeros(len(X))
+
+    def predict_risk(self, X, *, prediction=None):
+        return np.ones(len(X))
 
 
 @pytest.fixture
@@ -80,7 +97,9 @@ def test_numbers_stand_for_every_kind_of_column(frame):
         [np.nan, 1.5, np.nan, 0.0, np.nan],
         [4.0, np.nan, 1.0, 1.0, 1.0],
     ]
-    np.testing.assert_array_equal(encode_rows(checked.good, schema), expected)
+    model = open_model(Constant(), schema=schema)
+    np.testing.assert_array_equal(model.encode(checked.good), expected)
+    np.testing.assert_array_equal(model.numbers(checked.good), expected)
 
 
 def test_columns_may_come_in_any_order_and_with_others(frame):

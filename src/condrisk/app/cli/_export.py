@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from condrisk.app._paths import check_inputs
-from condrisk.app.cli._terminal import check_output, print_json, progress, say, user_errors
+from condrisk.app.cli._terminal import (
+    Trust,
+    check_output,
+    print_json,
+    progress,
+    say,
+    trusted_names,
+    user_errors,
+)
+
+if TYPE_CHECKING:
+    from condrisk.app.models import TableModel
 
 
 class Kind(StrEnum):
@@ -20,7 +31,9 @@ class Kind(StrEnum):
 
 
 def export(
-    model: Annotated[Path, typer.Argument(help="A model file that condrisk fit has written.")],
+    model: Annotated[
+        Path, typer.Argument(help="A model file, as condrisk fit or save_model writes it.")
+    ],
     output: Annotated[
         Path,
         typer.Option(
@@ -40,6 +53,7 @@ def export(
             "rows if not given."
         ),
     ] = None,
+    trust: Trust = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object instead of sentences.")
     ] = False,
@@ -57,8 +71,11 @@ def export(
         if wanted == Kind.onnx:
             check_output(output)
         with progress("exporting"):
+            from condrisk.app.models import open_model
+
+            loaded = open_model(model, trusted=trusted_names(trust))
             found = (
-                _to_onnx(model, output, check) if wanted == Kind.onnx else _mlflow(model, output)
+                _to_onnx(loaded, output, check) if wanted == Kind.onnx else _mlflow(loaded, output)
             )
     if as_json:
         print_json(found)
@@ -67,16 +84,14 @@ def export(
             say(line)
 
 
-def _to_onnx(model: Path, output: Path, check: Path | None) -> dict[str, Any]:
+def _to_onnx(model: TableModel, output: Path, check: Path | None) -> dict[str, Any]:
     from condrisk._files import write_whole
     from condrisk.app.export import check_onnx, to_onnx
-    from condrisk.app.models import open_model
     from condrisk.app.tables import read_table
 
-    loaded = open_model(model)
     rows = None if check is None else read_table(check)
-    graph = to_onnx(loaded, check=rows)
-    found = check_onnx(graph, loaded, rows)
+    graph = to_onnx(model, check=rows)
+    found = check_onnx(graph, model, rows)
     write_whole(output, graph.SerializeToString())
     return {
         "format": "onnx",
@@ -90,11 +105,10 @@ def _to_onnx(model: Path, output: Path, check: Path | None) -> dict[str, Any]:
     }
 
 
-def _mlflow(model: Path, output: Path) -> dict[str, Any]:
+def _mlflow(model: TableModel, output: Path) -> dict[str, Any]:
     from condrisk.app.export import save_mlflow
-    from condrisk.app.models import open_model
 
-    written = save_mlflow(open_model(model), output)
+    written = save_mlflow(model, output)
     return {"format": "mlflow", "written": str(written)}
 
 

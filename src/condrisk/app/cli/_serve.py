@@ -16,7 +16,7 @@ from condrisk.app.cli._terminal import print_json, progress, say, user_errors
 if TYPE_CHECKING:
     import socket
 
-    from fastapi import FastAPI
+    from starlette.applications import Starlette
 
 TOKEN_VARIABLE = "CONDRISK_TOKEN"
 _SHORTEST_TOKEN = 16
@@ -27,7 +27,10 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 def serve(
     model: Annotated[
-        Path, typer.Argument(help="A model file, as condrisk fit writes it.", metavar="MODEL.skops")
+        Path,
+        typer.Argument(
+            help="A model file, as condrisk fit or save_model writes it.", metavar="MODEL.skops"
+        ),
     ],
     host: Annotated[
         str,
@@ -46,6 +49,15 @@ def serve(
             f"Authorization: Bearer TOKEN. The variable {TOKEN_VARIABLE} does the same. There is "
             "no option for the token itself: other users can read command lines.",
             metavar="FILE",
+        ),
+    ] = None,
+    trust: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--trust",
+            help="What the file may hold beyond condrisk and scikit-learn: a package such as "
+            "lightgbm, or a class as package.module.Class. Can be given several times.",
+            metavar="NAME",
         ),
     ] = None,
     report: Annotated[
@@ -92,6 +104,7 @@ def serve(
             local = _is_loopback(listener)
             app = _app(
                 model,
+                trusted=tuple(trust or ()),
                 token=token,
                 report_html=html,
                 max_body=int(max_body * 2**20),
@@ -106,14 +119,11 @@ def serve(
             run(app, listener, grace_seconds=timeout, on_start=announce)
 
 
-def _app(path: Path, **options: Any) -> FastAPI:
-    from condrisk.app.models import open_model
+def _app(path: Path, **options: Any) -> Starlette:
     from condrisk.app.serve import create_app
 
-    with progress("reading the model") as update:
-        model = open_model(path)
-        update("making the page")
-        return create_app(model, **options)
+    with progress("reading the model"):
+        return create_app(path, **options)
 
 
 # -- options -------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,15 +12,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from condrisk._extras import require
+from condrisk.app.export._columns import feed, random_rows
 from condrisk.app.export._errors import ExportError
-from condrisk.app.models import TableModel
+from condrisk.app.export._graph import TOLERANCE
+from condrisk.app.export._rules import margins
+from condrisk.app.models import TableModel, open_model
 from condrisk.app.tables import check_rows
-from condrisk.persistence import Column, Schema
+from condrisk.deferral import Decision
 
-Floats = NDArray[np.float64]
-
-# Sums over trees are taken in another order, and exponentials by another library.
-TOLERANCE = 1e-9
 N_ROWS = 2000
 
 
@@ -52,10 +53,12 @@ class OnnxCheck:
 
 def check_onnx(
     graph: Any,
-    model: TableModel,
+    model: Any,
     frame: pl.DataFrame | None = None,
     *,
-    tolerance: float = TOLERANCE,
+    tolerance: float | None = None,
+    schema: Any = None,
+    trusted: Sequence[str] = (),
 ) -> OnnxCheck:
     """Compare a graph with the model it was made of, row by row.
 
@@ -63,28 +66,32 @@ def check_onnx(
     ----------
     graph : onnx.ModelProto or bytes
         As `to_onnx` gives it.
-    model : TableModel
-        The model.
+    model : path, TableModel, Deferral or risk estimator
+        The fitted model, or its file.
     frame : polars.DataFrame, optional
         Rows; those that the model cannot use are left out. 2,000 random rows, drawn within and a
         little beyond the range of each column, if not given.
-    tolerance : float, default=1e-9
-        Numbers a and b are the same if they differ by at most tolerance·max(1, |b|).
+    tolerance : float, optional
+        Numbers a and b are the same if they differ by at most tolerance·max(1, |b|). What the
+        graph says of itself if not given: 1e-9, or 2e-6 where a part computes in float32 as
+        XGBoost does, or is a Gaussian process.
+    schema : frame or Schema, optional
+        The columns, where `model` is an estimator.
+    trusted : sequence of str
+        Where `model` is a file: what is trusted in it, as for `load_model`.
 
     Returns
     -------
     OnnxCheck
         Which rows differ, and which are too close to call.
     """
-    frame = random_rows(model.schema) if frame is None else frame
-    good = check_rows(model.schema, frame).good
-    if not good.height:
-        raise ExportError("there is no row to compare the graph with Python on.")
-    outputs = run_onnx(graph, good, model.schema)
-    decision = model.decide(good)
+    tolerance = declared_tolerance(graph) if tolerance is None else tolerance
+    model = open_model(model, schema=schema, trusted=trusted)
+    good, decision = _decided(model, frame)
+    outputs = run_onnx(graph, good, model)
     largest, wrong = _difference(outputs["risk"], decision.risk, tolerance)
-    threshold = _threshold(model)
-    close = np.abs(decision.risk - threshold) <= tolerance * max(1.0, abs(threshold))
+    far = margins(model.model.rule_, decision.risk, model.encode(good), model.cost)
+    close = far <= tolerance * np.maximum(1.0, np.abs(decision.risk))
     wrong |= (outputs["defer"] != decision.deferred) & ~close
     if model.task == "regression":
         more, differs = _difference(outputs["prediction"], decision.prediction, tolerance)
@@ -92,7 +99,8 @@ def check_onnx(
     else:
         tied = _tied(model, good, tolerance)
         same = outputs["prediction"].astype(str) == np.asarray(decision.prediction).astype(str)
-        wrong |= ~same & ~tied
+        # With the other label goes another risk.
+        wrong = (wrong | ~same) & ~tied
         close |= tied
     return OnnxCheck(
         good.height,
@@ -103,6 +111,34 @@ def check_onnx(
     )
 
 
+def _decided(model: TableModel, frame: pl.DataFrame | None) -> tuple[pl.DataFrame, Decision]:
+    """Return rows that the model can use and what it decides: those given, or random ones."""
+    if frame is not None:
+        good = check_rows(model.schema, frame).good
+        if not good.height:
+            raise ExportError("there is no row to compare the graph with Python on.")
+        return good, model.decide(good)
+    good = check_rows(
+        model.schema, random_rows(model.schema, n_rows=N_ROWS, gaps="everywhere")
+    ).good
+    try:
+        return good, model.decide(good)
+    except ValueError:  # not every model takes missing values in every column
+        good = check_rows(model.schema, random_rows(model.schema, n_rows=N_ROWS, gaps="seen")).good
+        return good, model.decide(good)
+
+
+def declared_tolerance(graph: Any) -> float:
+    """Return how close to Python a graph is meant to be."""
+    if isinstance(graph, bytes):
+        require("ONNX", "onnx", extra="onnx")
+        import onnx
+
+        graph = onnx.load_model_from_string(graph)
+    shown = {item.key: item.value for item in graph.metadata_props}
+    return float(json.loads(shown.get("condrisk", "{}")).get("tolerance", TOLERANCE))
+
+
 def _difference(a: Any, b: Any, tolerance: float) -> tuple[float, NDArray[np.bool_]]:
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     off = np.abs(a - b) / (tolerance * np.maximum(1.0, np.abs(b)))
@@ -110,20 +146,24 @@ def _difference(a: Any, b: Any, tolerance: float) -> tuple[float, NDArray[np.boo
     return float(off.max()), off > 1
 
 
-def _threshold(model: TableModel) -> float:
-    rule: Any = model.model.rule_
-    return float(rule.threshold_ if hasattr(rule, "threshold_") else model.cost or 0.0)
-
-
 def _tied(model: TableModel, good: pl.DataFrame, tolerance: float) -> NDArray[np.bool_]:
     """Tell in which rows the two most probable classes are as probable as each other."""
     if model.prediction_column is not None:
         return np.zeros(good.height, dtype=bool)
-    proba = np.sort(model.model.risk_.predictor_.predict_proba(model.encode(good)), axis=1)
-    return proba[:, -1] - proba[:, -2] <= tolerance
+    X = model.encode(good)
+    if hasattr(model.model, "predict_proba"):
+        scores = np.asarray(model.model.predict_proba(X), dtype=np.float64)
+    elif hasattr(model.model, "decision_function"):
+        scores = np.asarray(model.model.decision_function(X), dtype=np.float64)
+    else:
+        return np.zeros(good.height, dtype=bool)
+    if scores.ndim == 1:
+        return np.abs(scores) <= tolerance
+    best = np.sort(scores, axis=1)
+    return best[:, -1] - best[:, -2] <= tolerance
 
 
-def run_onnx(graph: Any, good: pl.DataFrame, schema: Schema) -> dict[str, NDArray[Any]]:
+def run_onnx(graph: Any, good: pl.DataFrame, model: TableModel) -> dict[str, NDArray[Any]]:
     """Return what a graph says of checked rows."""
     require("ONNX", "onnxruntime", extra="onnx")
     import onnxruntime
@@ -132,45 +172,6 @@ def run_onnx(graph: Any, good: pl.DataFrame, schema: Schema) -> dict[str, NDArra
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    inputs = {column.name: feed(good[column.name], column) for column in schema.columns}
+    inputs = {column.name: feed(good[column.name], column) for column in model.schema.needed}
     names = [output.name for output in session.get_outputs()]
     return dict(zip(names, session.run(names, inputs), strict=True))
-
-
-def feed(values: pl.Series, column: Column) -> NDArray[Any]:
-    """Return a checked column as the graph takes it."""
-    if column.kind == "category":
-        return np.array(values.fill_null("").to_list(), dtype=object).reshape(-1, 1)
-    if column.kind == "date":
-        values = values.to_physical()
-    return values.cast(pl.Float64).fill_null(float("nan")).to_numpy().reshape(-1, 1)
-
-
-def random_rows(schema: Schema, *, n_rows: int = N_ROWS, seed: int = 0) -> pl.DataFrame:
-    """Return rows within and a little beyond what was seen of each column, some cells missing."""
-    rng = np.random.default_rng(seed)
-    return pl.DataFrame([_random_column(column, n_rows, rng) for column in schema.columns])
-
-
-def _random_column(column: Column, n: int, rng: np.random.Generator) -> pl.Series:
-    gap = rng.random(n) < (0.0 if column.required else 0.1)
-    if column.kind == "category":
-        unseen = [] if column.required else ["never seen before"]
-        values = rng.choice([*column.categories, *unseen], n)
-        return pl.Series(
-            column.name, [None if g else str(v) for v, g in zip(values, gap, strict=True)]
-        )
-    if column.kind == "boolean":
-        values = rng.random(n) < 0.5
-        return pl.Series(
-            column.name, [None if g else bool(v) for v, g in zip(values, gap, strict=True)]
-        )
-    low, high = float(column.low or 0.0), float(column.high or 0.0)
-    width = max(high - low, 1e-6)
-    numbers = rng.uniform(low - 0.1 * width, high + 0.1 * width, n)
-    if column.kind == "date":
-        days = pl.Series(column.name, numbers.round().astype(np.int32)).cast(pl.Date)
-        return days.set(pl.Series(gap), None)
-    # Whole numbers too: where a column has them, thresholds lie between them.
-    numbers = np.where(rng.random(n) < 0.5, numbers.round(), numbers)
-    return pl.Series(column.name, numbers).set(pl.Series(gap), None)

@@ -3,33 +3,51 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from condrisk._validation import LARGEST_RISK
+# Families of models register what adds them.
+from condrisk.app.export import _catboost, _lightgbm, _xgboost  # noqa: F401
 from condrisk.app.export._check import check_onnx
+from condrisk.app.export._columns import add_columns, is_text, type_of
 from condrisk.app.export._errors import ExportError
-from condrisk.app.export._graph import IR_VERSION, ML_OPSET, OPSET, Graph
-from condrisk.app.export._parts import add_classifier, add_regressor
-from condrisk.app.models import TableModel
-from condrisk.deferral import CostRule
-from condrisk.persistence import Column
-from condrisk.risk import RegressionRisk
+from condrisk.app.export._graph import IR_VERSION, ML_OPSET, OPSET, Graph, Rows
+from condrisk.app.export._models import without_pipeline
+from condrisk.app.export._predictor import GivenPredictor, Predictor
+from condrisk.app.export._risks import add_risk
+from condrisk.app.export._rules import add_rule
+from condrisk.app.models import TableModel, open_model
+from condrisk.deferral import Deferral
+from condrisk.losses import encode
 
 
-def to_onnx(model: TableModel, *, check: pl.DataFrame | None = None) -> Any:
+def to_onnx(
+    model: Any,
+    *,
+    check: pl.DataFrame | None = None,
+    schema: Any = None,
+    trusted: Sequence[str] = (),
+) -> Any:
     """Return one ONNX graph of a model's predictor, risk and decision.
 
     Parameters
     ----------
-    model : TableModel
-        With a predictor and a risk of boosted trees, forests, linear models, pipelines of these,
-        or whatever skl2onnx converts; and a rule that compares the risk with a number.
+    model : path, TableModel, Deferral or risk estimator
+        The fitted model, or its file. The predictor may be scikit-learn's (boosted trees,
+        forests, linear models, pipelines of these, or whatever skl2onnx converts), LightGBM's,
+        XGBoost's or CatBoost's; the risk by `RegressionRisk`, `PlugInRisk`, `HybridRisk` or
+        `AutoRisk`; the rule one that compares numbers. Columns must be numbers, booleans or
+        categories.
     check : polars.DataFrame, optional
         Rows on which to compare the graph with Python. 2,000 random rows, drawn within and a
         little beyond the range of each column, if not given.
+    schema : frame or Schema, optional
+        The columns, where `model` is an estimator.
+    trusted : sequence of str
+        Where `model` is a file: what is trusted in it, as for `load_model`.
 
     Returns
     -------
@@ -37,7 +55,8 @@ def to_onnx(model: TableModel, *, check: pl.DataFrame | None = None) -> Any:
         With an input of shape (n_rows, 1) for each column: float64 for numbers (NaN where
         missing), for booleans (0, 1, NaN) and for dates (days since 1970-01-01), text for
         categories (anything not seen before, such as an empty text, is missing). Outputs
-        "prediction", "risk" and "defer" of shape (n_rows,). All arithmetic is in float64.
+        "prediction", "risk" and "defer" of shape (n_rows,). All arithmetic is in float64, but
+        where the model itself computes in float32.
 
     Raises
     ------
@@ -61,8 +80,9 @@ def to_onnx(model: TableModel, *, check: pl.DataFrame | None = None) -> Any:
     >>> [output.name for output in graph.graph.output]
     ['prediction', 'risk', 'defer']
     """
-    made = build(model)
-    found = check_onnx(made, model, check)
+    table_model = open_model(model, schema=schema, trusted=trusted)
+    made = build(table_model)
+    found = check_onnx(made, table_model, check)
     if found.wrong:
         raise ExportError(
             f"the graph differs from Python in {len(found.wrong):,} of {found.rows:,} rows, first "
@@ -73,39 +93,50 @@ def to_onnx(model: TableModel, *, check: pl.DataFrame | None = None) -> Any:
 
 def build(model: TableModel) -> Any:
     """Return the graph of a model, unchecked."""
+    if type(model.model) is not Deferral:
+        raise ExportError(
+            f"the model {type(model.model).__name__} has no form in ONNX here; a Deferral has."
+        )
     graph = Graph()
-    helper, types = graph.onnx.helper, graph.onnx.TensorProto
-    risk, threshold = _parts_of(model)
-    columns = model.schema.columns
-    X = graph.join([_add_column(graph, column) for column in columns])
-    prediction, kind, response = _add_prediction(graph, model, risk, X)
-    if risk.features == "x+response":
-        X = graph.join([X, response])
-    value = add_regressor(graph, risk.regressor_, X)
-    value = graph.add("Min", value, graph.constant(LARGEST_RISK))
-    if risk.clip and np.isfinite(risk.loss_.minimum):
-        value = graph.add("Max", value, graph.constant(float(risk.loss_.minimum)))
-    flat = graph.add("Reshape", value, graph.constant([-1], np.int64))
-    graph.call("risk", flat)
-    graph.call("defer", graph.add("Greater", flat, graph.constant(threshold)))
-    graph.call("prediction", graph.add("Reshape", prediction, graph.constant([-1], np.int64)))
-    inputs = [
-        helper.make_tensor_value_info(column.name, _type_of(column, types), ["rows", 1])
-        for column in columns
-    ]
-    outputs = [
-        helper.make_tensor_value_info(name, type_, ["rows"])
-        for name, type_ in (("prediction", kind), ("risk", types.DOUBLE), ("defer", types.BOOL))
-    ]
-    body = helper.make_graph(graph.nodes, "condrisk", inputs, outputs, graph.constants)
+    types = graph.onnx.TensorProto
+    X = add_columns(graph, model.schema)
+    risk, rows = without_pipeline(graph, model.model.risk_, X)
+    predictor = _predictor(graph, model, risk, rows)
+    value = add_risk(graph, risk, rows, predictor)
+    deferred = add_rule(graph, model.model.rule_, value, X, model.cost)
+    prediction, kind = _add_prediction(graph, predictor)
+    outputs = {
+        "prediction": (prediction, kind),
+        "risk": (value, types.DOUBLE),
+        "defer": (deferred, types.BOOL),
+    }
+    for name, (output, _) in outputs.items():
+        graph.call(name, graph.add("Reshape", output, graph.constant([-1], np.int64)))
+    return _model_of(graph, model, {name: kind for name, (_, kind) in outputs.items()})
+
+
+def _model_of(graph: Graph, model: TableModel, outputs: dict[str, Any]) -> Any:
+    """Return the finished model, checked by onnx itself."""
+    helper = graph.onnx.helper
+    body = helper.make_graph(
+        graph.nodes,
+        "condrisk",
+        [
+            helper.make_tensor_value_info(column.name, type_of(graph, column), ["rows", 1])
+            for column in model.schema.needed
+        ],
+        [helper.make_tensor_value_info(name, kind, ["rows"]) for name, kind in outputs.items()],
+        graph.constants,
+    )
     made = helper.make_model(
         body,
         opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)],
         ir_version=IR_VERSION,
         producer_name="condrisk",
-        doc_string=f"{model.manifest['task']} of {model.target}: {model.manifest['rule']}",
+        doc_string=f"{model.task} of {model.target}: {model.manifest['rule']}",
     )
-    helper.set_model_props(made, {"condrisk": json.dumps(_shown(model))})
+    shown = _shown(model) | {"tolerance": graph.tolerance}
+    helper.set_model_props(made, {"condrisk": json.dumps(shown)})
     graph.onnx.checker.check_model(made)
     return made
 
@@ -114,91 +145,41 @@ def _shown(model: TableModel) -> dict[str, Any]:
     """Return what of the manifest goes with the graph."""
     names = ("condrisk", "task", "target", "loss", "cost", "rule", "predictor", "classes")
     return {name: model.manifest[name] for name in names} | {
-        "columns": [{"name": c.name, "kind": c.kind} for c in model.schema.columns]
+        "columns": [{"name": c.name, "kind": c.kind} for c in model.schema.needed]
     }
-
-
-def _parts_of(model: TableModel) -> tuple[Any, float]:
-    """Return the risk estimator and the number that its risk is compared with."""
-    risk, rule = model.model.risk_, model.model.rule_
-    if type(risk) is not RegressionRisk:
-        raise ExportError(
-            f"a risk by {type(risk).__name__} has no form in ONNX here: RegressionRisk has, as "
-            f"the predictors boosting, forest and linear give it."
-        )
-    if risk.features != "x" and model.prediction_column is not None and _has_classes(model):
-        raise ExportError("a risk that depends on labels from elsewhere has no form in ONNX here.")
-    if hasattr(rule, "threshold_"):
-        return risk, float(rule.threshold_)
-    if type(rule) is not CostRule:
-        raise ExportError(f"the rule {type(rule).__name__} has no form in ONNX here.")
-    if model.cost is None:
-        raise ExportError("the model has no price of asking, so that there is nothing to decide.")
-    return risk, float(model.cost)
-
-
-# -- columns ------------------------------------------------------------------------------------
-
-
-def _type_of(column: Column, types: Any) -> Any:
-    return types.STRING if column.kind == "category" else types.DOUBLE
-
-
-def _add_column(graph: Graph, column: Column) -> str:
-    """Add what makes numbers of a column; return it."""
-    if column.kind != "category":
-        return column.name
-    if not column.categories:
-        raise ExportError(f"column {column.name!r} has no categories.")
-    from_array = graph.onnx.numpy_helper.from_array
-    codes = np.arange(len(column.categories), dtype=np.float64)
-    return graph.add(
-        "LabelEncoder",
-        column.name,
-        domain="ai.onnx.ml",
-        keys_tensor=graph.onnx.helper.make_tensor(
-            "keys",
-            graph.onnx.TensorProto.STRING,
-            [len(codes)],
-            [text.encode() for text in column.categories],
-        ),
-        values_tensor=from_array(codes, "values"),
-        default_tensor=from_array(np.array([np.nan]), "default"),
-    )
 
 
 # -- predictions --------------------------------------------------------------------------------
 
 
-def _has_classes(model: TableModel) -> bool:
-    return model.task == "classification"
+def _predictor(graph: Graph, model: TableModel, risk: Any, X: Rows) -> Predictor:
+    column = model.schema.prediction
+    if column is None:
+        if not hasattr(risk, "predictor_"):
+            raise ExportError(
+                f"the risk estimator {type(risk).__name__} has no fitted predictor_, so that "
+                f"there is no prediction to export."
+            )
+        return Predictor(graph, risk.predictor_, X)
+    if model.task == "regression":
+        return GivenPredictor(graph, column.name)
+    classes, texts = getattr(risk, "_labels", risk.classes_), None
+    if is_text(column):
+        labels = model.targets(pl.Series(column.categories))
+        texts = dict(zip(column.categories, encode(labels, classes).tolist(), strict=True))
+    return GivenPredictor(graph, column.name, classes=classes, texts=texts)
 
 
-def _add_prediction(graph: Graph, model: TableModel, risk: Any, X: str) -> tuple[str, Any, str]:
-    """Add the predictor; return its answers, of which type they are, and what a risk may see."""
+def _add_prediction(graph: Graph, predictor: Predictor) -> tuple[str, Any]:
+    """Return predictions, and of which type they are."""
     types = graph.onnx.TensorProto
-    if model.prediction_column is not None:  # the predictor lives elsewhere
-        (column,) = [c for c in model.schema.columns if c.name == model.prediction_column]
-        return column.name, _type_of(column, types), column.name
-    if not _has_classes(model):
-        answer = add_regressor(graph, risk.predictor_, X)
-        return answer, types.DOUBLE, answer
-    proba = add_classifier(graph, risk.predictor_, X)
-    best = graph.add("ArgMax", proba, axis=1, keepdims=0)
-    label, kind = _add_labels(graph, np.asarray(risk.classes_), best)
-    return label, kind, proba
-
-
-def _add_labels(graph: Graph, labels: Any, best: str) -> tuple[str, Any]:
-    """Return the label at each position, and of which type labels are."""
-    types = graph.onnx.TensorProto
+    if predictor.classes is None:
+        return predictor.number(), types.DOUBLE
+    labels, best = np.asarray(predictor.classes), predictor.codes()
     if labels.dtype.kind in "OU":
-        name = graph.name("labels")
-        words = [str(label).encode() for label in labels]
-        graph.constants.append(
-            graph.onnx.helper.make_tensor(name, types.STRING, [len(words)], words)
-        )
-        return graph.add("Gather", name, best), types.STRING
+        return graph.add("Gather", graph.texts(labels), best), types.STRING
     if labels.dtype.kind == "b":
         return graph.add("Gather", graph.constant(labels, bool), best), types.BOOL
+    if labels.dtype.kind == "f":
+        return graph.add("Gather", graph.constant(labels), best), types.DOUBLE
     return graph.add("Gather", graph.constant(labels, np.int64), best), types.INT64

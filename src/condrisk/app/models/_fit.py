@@ -24,7 +24,6 @@ from condrisk.app.tables import (
     TableError,
     check_rows,
     left_out,
-    table_column,
     table_schema,
 )
 from condrisk.deferral import BudgetRule, Deferral
@@ -250,7 +249,7 @@ def _with_predictions(
     others = [column for column in schema.columns if column.name != name]
     if task == "regression":
         given = read_target(frame[name], task)
-        column = table_column(pl.Series(name, given))
+        (column,) = Schema.infer(pl.DataFrame({name: given})).columns
     else:
         known = np.unique(y).tolist()
         given = read_target(frame[name], task, known)

@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from condrisk.app.models._encode import encode_rows
+from condrisk.app.models._frames import as_frame
 from condrisk.app.models._targets import read_target
 from condrisk.app.tables import TableError
 from condrisk.deferral import CostRule, Decision, Deferral
@@ -94,6 +95,41 @@ class TableModel:
             By the container of the schema.
         """
         return encode_rows(frame, self.schema)
+
+    def numbers(self, frame: pl.DataFrame) -> Floats:
+        """Return rows as a matrix of numbers, whatever the model takes; columns of text are not in.
+
+        Parameters
+        ----------
+        frame : polars.DataFrame
+            Rows that passed `condrisk.app.tables.check_rows`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_columns)
+            Categories are their positions, dates their days; NaN is what is missing.
+        """
+        columns = tuple(column for column in self.schema.columns if column.kind != "text")
+        return encode_rows(frame, Schema(columns))
+
+    def table(self, X: Any, y: Any = None) -> pl.DataFrame:
+        """Return rows from Python as a table, with their targets in it if they are given.
+
+        Parameters
+        ----------
+        X : polars.DataFrame, pandas.DataFrame or array-like of shape (n_rows, n_columns)
+            Rows.
+        y : array-like of shape (n_rows,), optional
+            Their targets; a model that has no name for what it predicts then calls it "y".
+
+        Returns
+        -------
+        polars.DataFrame
+            The rows, not checked.
+        """
+        if y is not None and self.target is None:
+            self.target = "y"
+        return as_frame(X, names=self.schema.names, y=y, target=self.target)
 
     def predictions(self, frame: pl.DataFrame) -> NDArray[Any] | None:
         """Return what an external predictor says; None where the predictor is in the model."""

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from condrisk.app._dtypes import is_text
-from condrisk.app.tables import MAX_NUMBER, TableError
+from condrisk.app._dtypes import MAX_NUMBER, is_text
+from condrisk.app.tables import TableError
 from condrisk.losses import Task
 
 # A whole number with at most this many distinct values is taken for a class.

@@ -9,10 +9,10 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
-from condrisk.app.models import TableModel, encode_rows
+from condrisk.app.models import TableModel
 from condrisk.app.monitor._reference import Reference
 from condrisk.app.tables import Checked, TableError, check_rows, clean_text
-from condrisk.persistence import Column, Schema
+from condrisk.persistence import Column
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -65,17 +65,12 @@ class Support:
     def __init__(self, model: TableModel, frame: pl.DataFrame) -> None:
         from condrisk.deferral import SupportRule
 
-        self._columns = [c for c in model.schema.columns if c.kind != "text"]
+        self._numbers = model.numbers  # text has no distances
         X = self._numbers(check_rows(model.schema, frame).good)
         if len(X) < 50:
             raise TableError(f"the reference has {len(X)} usable rows; at least 50 are needed.")
         zeros = np.zeros(len(X))
         self._rule = SupportRule(rate=RATE).fit(zeros, zeros, X=X)
-
-    def _numbers(self, good: pl.DataFrame) -> Floats:
-        """Return checked rows as numbers, whatever the model takes; text has no distances."""
-        schema = Schema(tuple(self._columns))
-        return encode_rows(good, schema)
 
     def outside(self, good: pl.DataFrame) -> Flags:
         """Tell which rows have less support than all but one in a hundred of those fitted on."""

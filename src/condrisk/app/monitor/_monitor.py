@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from condrisk.app.models import TableModel, as_frame, open_model
+from condrisk.app.models import TableModel, open_model
 from condrisk.app.monitor._chunks import Chunk, chunks_by_rows, chunks_by_time
 from condrisk.app.monitor._drift import Support
 from condrisk.app.monitor._reference import Reference
@@ -134,9 +134,7 @@ def _parts(chunks: Any) -> Iterable[Any]:
 def _frame(model: TableModel, part: Any) -> pl.DataFrame:
     """Return rows from Python as one table, targets in it."""
     X, y = part if isinstance(part, tuple) else (part, None)
-    if y is not None and model.target is None:
-        model.target = "y"
-    return as_frame(X, names=model.schema.names, y=y, target=model.target)
+    return model.table(X, y)
 
 
 def _known(model: TableModel, before: pl.DataFrame | None) -> Reference:

@@ -121,21 +121,13 @@ def _opened(
     model: Any, X: Any, y: Any, schema: Any, trusted: Iterable[str]
 ) -> tuple[TableModel, pl.DataFrame]:
     """Return the model, and the rows as one table with their targets in it."""
-    from condrisk.app.models import TableModel, as_frame, open_model
+    from condrisk.app.models import TableModel, open_model
 
     if isinstance(model, TableModel | str | os.PathLike):
         model = open_model(model, schema=schema, trusted=trusted)
     else:
         model = open_model(model, schema=X if schema is None else schema, target="y")
-    names = model.schema.names
-    return model, as_frame(X, names=names, y=y, target=_target_name(model, y))
-
-
-def _target_name(model: TableModel, y: Any) -> str | None:
-    """Return the column of the targets; a model that knows of none takes those it is given."""
-    if model.target is None and y is not None:
-        model.target = "y"
-    return model.target
+    return model, model.table(X, y)
 
 
 def _decisions(

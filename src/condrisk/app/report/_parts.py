@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections.abc import Iterable
 from html import escape
 from importlib import resources
 from string import Template
@@ -31,10 +32,14 @@ def template(name: str, **values: str) -> str:
 
 def facts(report: Report) -> str:
     """Return the list of facts about the model and the rows."""
-    rows = ("Held-out rows", count(report.n_rows))
+    return listed_facts([("Held-out rows", count(report.n_rows)), *report.facts])
+
+
+def listed_facts(facts: Iterable[tuple[str, str]]) -> str:
+    """Return labels and texts as parts of a list."""
     return "".join(
         f"<div><dt>{escape(plain(label))}</dt><dd>{isolated(text)}</dd></div>"
-        for label, text in (rows, *report.facts)
+        for label, text in facts
     )
 
 

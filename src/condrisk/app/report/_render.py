@@ -6,13 +6,23 @@ import base64
 import hashlib
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 import condrisk
 from condrisk.app._numbers import count, number, percent
-from condrisk.app.report._parts import break_even, facts, read, riskiest, template, where
+from condrisk.app.report._manifest import facts_of, title_of
+from condrisk.app.report._parts import (
+    break_even,
+    facts,
+    listed_facts,
+    read,
+    riskiest,
+    template,
+    where,
+)
 from condrisk.app.report._report import Report
 from condrisk.app.report._steps import Steps, as_lists
 from condrisk.app.report._words import isolated, loss_in_words, plain
@@ -35,6 +45,10 @@ class Panel:
     html: str
     script: str = ""
     style: str = ""
+
+    def __post_init__(self) -> None:
+        if "</" in self.script + self.style:
+            raise ValueError("panel must have no </ in its script and style: it would end them.")
 
 
 SILENT = "One file: it loads nothing and sends nothing."
@@ -69,8 +83,6 @@ def render(report: Report, *, panel: Panel | None = None) -> str:
     >>> page.startswith("<!doctype html>"), "http-equiv" in page
     (True, True)
     """
-    if panel is not None and "</" in panel.script + panel.style:
-        raise ValueError("panel must have no </ in its script and style: it would end them.")
     style = read("style.css") + (panel.style if panel else "")
     script = _script(panel.script if panel else "")
     return template(
@@ -92,6 +104,47 @@ def render(report: Report, *, panel: Panel | None = None) -> str:
         talks=SILENT if panel is None else TALKS,
         holds_rows=_holds_rows(report),
         data=_data(report),
+        style=style,
+        script=script,
+    )
+
+
+def render_panel(panel: Panel, manifest: Mapping[str, Any], *, lead: str) -> str:
+    """Make a page that shows a panel and no report, for a model without measured rows.
+
+    Parameters
+    ----------
+    panel : Panel
+        What to show.
+    manifest : mapping
+        What the model says of itself.
+    lead : str
+        A sentence above the panel.
+
+    Returns
+    -------
+    str
+        HTML that loads nothing, and talks only to the server that it came from.
+
+    Examples
+    --------
+    >>> from condrisk.app.report import Panel, render_panel
+    >>> page = render_panel(Panel("<p>Here.</p>"), {"target": "y"}, lead="Nothing was measured.")
+    >>> "<p>Here.</p>" in page, "Risk of predicting" in page
+    (True, True)
+    """
+    style, script = read("style.css") + panel.style, panel.script
+    title = title_of(manifest)
+    return template(
+        "panel.html",
+        policy=_policy(style, script, talks=True),
+        version=condrisk.__version__,
+        title=escape(plain(title)),
+        heading=isolated(title),
+        lead=escape(lead),
+        facts=listed_facts(facts_of(manifest)),
+        panel=panel.html,
+        talks=TALKS,
         style=style,
         script=script,
     )

@@ -20,15 +20,11 @@ from condrisk.app.scoring._scores import ADDED
 from condrisk.app.scoring._summary import ScoreSummary
 from condrisk.app.tables import (
     Batch,
-    Layout,
     TableError,
     TableSource,
     TableWriter,
-    canonical,
     check_rows,
-    to_polars,
 )
-from condrisk.persistence import Column
 
 
 def check_names(names: Sequence[str], model: TableModel, prefix: str) -> None:
@@ -73,7 +69,7 @@ class Output:
     ) -> None:
         self.path, self.rejects = path, rejects_path(path)
         self.model, self.journal = model, journal
-        self.layout = source.layout
+        self.source, self.layout = source, source.layout
         self.names = [prefix + name for name in ADDED]
         self._stack = ExitStack()
         self._rejected: TableWriter | None = None
@@ -105,7 +101,7 @@ class Output:
         else:
             rows = batch.table
         if self.layout is not None and self._scored.format != "csv":
-            rows = _with_types(rows, self.layout, self.model)
+            rows = self.source.typed(rows, self.model.schema)
         for name, column in zip(self.names, scores.columns, strict=False):
             if name not in rows.column_names:
                 rows = rows.append_column(name, column)
@@ -132,27 +128,6 @@ def _unused_name(name: str, taken: Sequence[str]) -> str:
     while name in taken:
         name += "_"
     return name
-
-
-def _with_types(rows: pa.Table, layout: Layout, model: TableModel) -> pa.Table:
-    """Return text from CSV in the types of the file; the same types for every batch of it.
-
-    A column that only rejected rows keep from being of one type is what the model reads in it.
-    """
-    kinds = {column.name: column for column in model.schema.needed}
-    columns = [
-        _typed(cells, layout, kinds.get(cells.name)) for cells in to_polars(rows, "the table")
-    ]
-    return pl.DataFrame(columns).to_arrow()
-
-
-def _typed(cells: pl.Series, layout: Layout, column: Column | None) -> pl.Series:
-    dtype = layout.types[cells.name]
-    if column is not None and column.kind in ("category", "text"):
-        return cells
-    if column is not None and (column.kind == "boolean" or dtype == pl.String):
-        return canonical(layout.with_points(cells), column).values
-    return cells if dtype == pl.String else layout.typed(cells)
 
 
 class Receipt:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
-from fastapi.responses import HTMLResponse, JSONResponse
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 import condrisk
-from condrisk.app.models import TableModel
+from condrisk.app.models import TableModel, open_model
 from condrisk.app.serve._decide import Decide
 from condrisk.app.serve._gate import Gate, Lifecycle
+from condrisk.app.serve._json import json_response
 from condrisk.app.serve._metrics import CONTENT_TYPE, Metrics, labels_of
 from condrisk.app.serve._openapi import describe
 from condrisk.app.serve._page import page, report_headers
@@ -24,8 +27,11 @@ _PATHS = ("/", "/report", "/decide", "/health", "/model", "/metrics", "/openapi.
 
 
 def create_app(
-    model: TableModel,
+    model: Any,
     *,
+    schema: Any = None,
+    target: str | None = None,
+    trusted: Iterable[str] = (),
     token: str | None = None,
     max_body: int = 8 << 20,
     max_rows: int = 10_000,
@@ -33,19 +39,26 @@ def create_app(
     batching: bool = True,
     report_html: str | None = None,
     hosts: Collection[str] | None = None,
-) -> FastAPI:
+) -> Starlette:
     """Make the web application of a model.
 
     ``POST /decide`` takes rows as JSON or Arrow and says for each what the model predicts, the
-    risk of that, and whether to ask somebody instead. A request is decided whole or not at all:
-    if a row does not fit the model's schema, the answer is 422 with the position of each such
-    row and the reason. ``/`` is the report of the model with a form to try a row; ``/health``,
-    ``/model``, ``/metrics`` and ``/openapi.json`` are for machines.
+    risk of that, and whether to defer it. A request is decided whole or not at all: if a row does
+    not fit the model's schema, the answer is 422 with the position of each such row and the
+    reason. ``/`` is the report of the model with a form to try a row; ``/health``, ``/model``,
+    ``/metrics`` and ``/openapi.json`` are for machines.
 
     Parameters
     ----------
-    model : TableModel
-        The model.
+    model : path, TableModel, Deferral or risk estimator
+        The model: a file, what `condrisk.app.models.fit_table` gave, or anything fitted that
+        keeps the contract of risk estimators.
+    schema, target : optional
+        For a fitted estimator: the rows that it was fitted on or their Schema, and the name of
+        what it predicts, as `condrisk.app.models.open_model` takes them.
+    trusted : iterable of str
+        For a file: what it may hold beyond condrisk and scikit-learn, as
+        `condrisk.persistence.load_model` takes it.
     token : str, optional
         What requests must carry, as ``Authorization: Bearer TOKEN`` or as the password that a
         browser asks for; only ``/health`` is open without. None lets everybody in.
@@ -65,7 +78,7 @@ def create_app(
 
     Returns
     -------
-    FastAPI
+    Starlette
         The application.
 
     Examples
@@ -84,7 +97,8 @@ def create_app(
             raise ValueError(f"{name} must be greater than 0, got {value}.")
     if token == "":
         raise ValueError("token must not be empty; None lets everybody in.")
-    metrics = Metrics(labels_of(model.manifest))
+    model = open_model(model, schema=schema, target=target, trusted=trusted)
+    metrics, lifecycle = Metrics(labels_of(model.manifest)), Lifecycle()
     decide = Decide(
         model,
         max_body=max_body,
@@ -93,37 +107,33 @@ def create_app(
         batching=batching,
         metrics=metrics,
     )
-    lifecycle = Lifecycle()
-    app = FastAPI(
-        title=_title(model), docs_url=None, redoc_url=None, openapi_url=None, lifespan=_lifespan
-    )
-    app.state.decide, app.state.lifecycle = decide, lifecycle
-    app.router.routes.append(Route("/decide", decide, methods=["POST"]))
     description = describe(
-        title=_title(model),
+        title=f"condrisk: {model.task} of {model.target}",
         version=condrisk.__version__,
         model=model,
         most_rows=max_rows,
-        priced=decide.priced,
         protected=token is not None,
     )
-    _add_machine_paths(app, model, metrics, description)
-    _add_pages(
-        app, page(model, priced=decide.priced, has_report=report_html is not None), report_html
-    )
-    app.add_exception_handler(HTTPException, _as_refusal)
-    app.add_middleware(
+    front = page(model, has_report=report_html is not None)
+    gate = Middleware(
         Gate, lifecycle=lifecycle, metrics=metrics, paths=_PATHS, token=token, hosts=hosts
     )
+    app = Starlette(
+        routes=[
+            Route("/decide", decide, methods=["POST"]),  # the first to be looked at
+            *_machine_routes(model, metrics, description),
+            *_page_routes(front, report_html),
+        ],
+        middleware=[gate],
+        exception_handlers={HTTPException: _as_refusal},
+        lifespan=_lifespan,
+    )
+    app.state.decide, app.state.lifecycle = decide, lifecycle
     return app
 
 
-def _title(model: TableModel) -> str:
-    return f"condrisk: {model.task} of {model.target}"
-
-
 @asynccontextmanager
-async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+async def _lifespan(app: Starlette) -> AsyncIterator[None]:
     app.state.decide.batcher.start()
     yield
     await app.state.decide.batcher.stop()
@@ -134,36 +144,38 @@ async def _as_refusal(request: Request, error: Exception) -> Response:
     return RefusedError(error.status_code, f"{error.detail}.", headers=error.headers).response()
 
 
-def _add_machine_paths(
-    app: FastAPI, model: TableModel, metrics: Metrics, description: dict[str, Any]
-) -> None:
-    @app.api_route("/health", methods=["GET", "HEAD"])
-    async def health() -> Response:
-        if app.state.lifecycle.stopping:
-            return JSONResponse({"status": "stopping"}, 503)
-        return JSONResponse({"status": "ok"})
+def _machine_routes(
+    model: TableModel, metrics: Metrics, description: dict[str, Any]
+) -> list[Route]:
+    async def health(request: Request) -> Response:
+        if request.app.state.lifecycle.stopping:
+            return json_response({"status": "stopping"}, 503)
+        return json_response({"status": "ok"})
 
-    @app.get("/model")
-    async def manifest() -> Response:
-        return JSONResponse(model.manifest)
+    async def manifest(request: Request) -> Response:
+        return json_response(model.manifest)
 
-    @app.get("/metrics")
-    async def counters() -> Response:
-        metrics.waiting = app.state.decide.batcher.rows_waiting
+    async def counters(request: Request) -> Response:
+        metrics.waiting = request.app.state.decide.batcher.rows_waiting
         return Response(metrics.text(), headers={"Content-Type": CONTENT_TYPE})
 
-    @app.get("/openapi.json")
-    async def openapi() -> Response:
-        return JSONResponse(description)
+    async def openapi(request: Request) -> Response:
+        return json_response(description)
+
+    endpoints = {
+        "/health": health,
+        "/model": manifest,
+        "/metrics": counters,
+        "/openapi.json": openapi,
+    }
+    return [Route(path, endpoint) for path, endpoint in endpoints.items()]
 
 
-def _add_pages(app: FastAPI, front: str, report_html: str | None) -> None:
-    @app.get("/")
-    async def index() -> Response:
+def _page_routes(front: str, report_html: str | None) -> list[Route]:
+    async def index(request: Request) -> Response:
         return HTMLResponse(front, headers=report_headers(talks=True))
 
-    if report_html is not None:
+    async def report(request: Request) -> Response:
+        return HTMLResponse(report_html, headers=report_headers(talks=False))
 
-        @app.get("/report")
-        async def report() -> Response:
-            return HTMLResponse(report_html, headers=report_headers(talks=False))
+    return [Route("/", index), *([Route("/report", report)] if report_html is not None else [])]

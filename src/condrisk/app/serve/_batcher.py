@@ -18,9 +18,10 @@ Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 # After a batch of several requests the next one waits for those who were just answered, at most
-# this share of the time that the batch took. Otherwise the quickest of them would be computed
-# alone while the others wait, and half of the gain is lost.
+# this share of the time that the batch took, or so many seconds. Otherwise the quickest of them
+# would be computed alone while the others wait, and half of the gain is lost.
 MAX_WAIT_SHARE = 0.25
+MAX_WAIT_SECONDS = 0.001
 
 
 class _Waiting(Generic[Job, Result]):
@@ -49,9 +50,9 @@ class Batcher(Generic[Job, Result]):
         Rows that may wait; a job beyond them is refused with status 503.
     batching : bool, default=True
         False computes each job alone, in the order of arrival.
-    at_once : bool, default=False
-        Whether to compute in the event loop instead, because it takes less time than to wake a
-        thread.
+    at_once : int, default=0
+        Up to that many rows are computed in the event loop instead, because that takes no longer
+        than to wake a thread.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class Batcher(Generic[Job, Result]):
         most_rows: int,
         most_waiting: int,
         batching: bool = True,
-        at_once: bool = False,
+        at_once: int = 0,
     ) -> None:
         self._compute = compute
         self._at_once = at_once
@@ -73,12 +74,15 @@ class Batcher(Generic[Job, Result]):
         self._timer: asyncio.Handle | None = None
         self._expected = 0
         self._thread: threading.Thread | None = None
+        self._limits: threadpool_limits | None = None
         self._loop: asyncio.AbstractEventLoop
         self.rows_waiting = 0
 
     def start(self) -> None:
         """Start the thread; to be called inside the event loop."""
         self._loop = asyncio.get_running_loop()
+        if self._at_once:
+            self._limits = threadpool_limits(1)
         self._thread = threading.Thread(target=self._work, name="condrisk-decide", daemon=True)
         self._thread.start()
 
@@ -88,6 +92,8 @@ class Batcher(Generic[Job, Result]):
             self._batches.put(None)
             await asyncio.to_thread(self._thread.join)
             self._thread = None
+        if self._limits is not None:
+            self._limits.restore_original_limits()
 
     async def submit(self, job: Job, size: int) -> Result:
         """Return the answer to a job.
@@ -141,8 +147,8 @@ class Batcher(Generic[Job, Result]):
         if not batch:
             return
         self._busy = True
-        if self._at_once:
-            self._done(batch, self._results([item.job for item in batch]), 0.0)
+        if rows <= self._at_once:
+            self._done(batch, *self._computed(batch))
         else:
             self._batches.put(batch)
 
@@ -161,9 +167,10 @@ class Batcher(Generic[Job, Result]):
                 item.future.set_exception(result)
             else:
                 item.future.set_result(result)
-        if len(batch) > 1 and seconds:
+        if len(batch) > 1:
             self._expected = len(batch) + len(self._waiting)
-            self._timer = self._loop.call_later(MAX_WAIT_SHARE * seconds, self._next)
+            wait = max(MAX_WAIT_SHARE * seconds, MAX_WAIT_SECONDS)
+            self._timer = self._loop.call_later(wait, self._next)
         elif self._waiting:
             self._timer = self._loop.call_soon(self._next)
 
@@ -171,16 +178,25 @@ class Batcher(Generic[Job, Result]):
 
     def _work(self) -> None:
         # Small batches gain nothing from several threads, and lose much where cores are busy.
-        threadpool_limits(1)
-        while (batch := self._batches.get()) is not None:
-            began = perf_counter()
-            results: Sequence[Result | BaseException]
-            try:
-                results = self._results([item.job for item in batch])
-            except BaseException as error:  # a panic of compiled code must not end the thread
-                results = [error] * len(batch)
-            seconds = perf_counter() - began
-            self._loop.call_soon_threadsafe(self._done, batch, results, seconds)
+        with threadpool_limits(1):
+            while (batch := self._batches.get()) is not None:
+                self._loop.call_soon_threadsafe(self._done, batch, *self._computed(batch))
+
+    # -- in either --------------------------------------------------------------------------
+
+    def _computed(
+        self, batch: list[_Waiting[Job, Result]]
+    ) -> tuple[Sequence[Result | BaseException], float]:
+        """Return the results, and the seconds that they took."""
+        began = perf_counter()
+        results: Sequence[Result | BaseException]
+        try:
+            results = self._results([item.job for item in batch])
+        except BaseException as error:  # a panic of compiled code must not end the service
+            failure = RuntimeError("the computation broke off")
+            failure.__cause__ = error
+            results = [failure] * len(batch)
+        return results, perf_counter() - began
 
     def _results(self, jobs: list[Job]) -> Sequence[Result | BaseException]:
         try:

@@ -1,32 +1,35 @@
 """``POST /decide``: from the bytes of a request to the bytes of its answer.
 
-It is plain ASGI rather than a function of FastAPI's: with one row a request, what stands between
+It is plain ASGI rather than a function of a request: with one row a request, what stands between
 the socket and the model is most of the work.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from typing import Any
 from urllib.parse import parse_qs
 
+from condrisk.app._dtypes import MAX_NUMBER
 from condrisk.app.models import TableModel
 from condrisk.app.serve._arrow_rows import read_arrow
 from condrisk.app.serve._batcher import Batcher
 from condrisk.app.serve._body import read_body
-from condrisk.app.serve._decider import Decider, Job
-from condrisk.app.serve._json_rows import JSON, JsonReader
+from condrisk.app.serve._decider import Decided, Decider, Job
+from condrisk.app.serve._json import JSON, encode
+from condrisk.app.serve._json_rows import JsonReader
 from condrisk.app.serve._metrics import Metrics
-from condrisk.app.serve._quick import Decided
 from condrisk.app.serve._refusal import RefusedError, bad_rows
 from condrisk.app.serve._responses import body_type, encode_response, response_type
-from condrisk.app.tables import MAX_NUMBER, TableError, check_rows
+from condrisk.app.tables import TableError, check_rows
 
 # A batch of that many rows is as fast a row as any; more would make the others wait.
 BATCH_ROWS = 4096
 # Longer bodies are read in a thread, so that short requests need not wait for them.
 LONG_BODY = 1 << 16
+_LOG = logging.getLogger(__name__)
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -48,8 +51,6 @@ class Decide:
 
     Attributes
     ----------
-    priced : bool
-        Whether the model's rule looks at a price.
     batcher : Batcher
         Who does the work; to be started and stopped.
     """
@@ -64,26 +65,29 @@ class Decide:
         batching: bool,
         metrics: Metrics,
     ) -> None:
-        self.priced = getattr(model.model.rule_, "uses_cost", False)
         self._model = model
         self._max_body = max_body
         self._max_rows = max_rows
         self._timeout = timeout
         self._metrics = metrics
         self._reader = JsonReader(
-            model.schema.columns,
-            keep=model.prediction_column,
-            most_rows=max_rows,
-            on_unseen=metrics.unseen.inc,
+            model.schema.needed, most_rows=max_rows, on_unseen=metrics.unseen.inc
         )
-        decider = Decider(model, priced=self.priced, metrics=metrics)
+        decider = Decider(model, metrics=metrics)
         self.batcher: Batcher[Job, Decided] = Batcher(
             decider,
             most_rows=BATCH_ROWS,
             most_waiting=4 * max_rows,
             batching=batching,
-            at_once=decider.at_once,
+            at_once=self._rows_at_once(decider),
         )
+
+    def _rows_at_once(self, decider: Decider) -> int:
+        try:
+            ((example,), _) = self._reader.read(encode({"rows": [self._model.schema.example]}))
+        except RefusedError:
+            return 0
+        return decider.rows_at_once(example)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a request."""
@@ -92,6 +96,11 @@ class Decide:
         except RefusedError as refusal:
             if refusal.rows:
                 self._metrics.refused.inc(len(refusal.rows))
+            await refusal.response()(scope, receive, send)
+            return
+        except Exception:
+            _LOG.exception("A request to /decide failed.")
+            refusal = RefusedError(500, "The model failed; the log of the service says how.")
             await refusal.response()(scope, receive, send)
             return
         head = [
@@ -130,17 +139,23 @@ class Decide:
     # -- what is asked ------------------------------------------------------------------------
 
     async def _job(self, body: bytes, kind: str, query: bytes) -> Job:
-        price = self._cost(_price_in(query)) if query else None
+        in_query = self._cost(_cost_in(query)) if query else None
         read = self._from_json if kind == JSON else self._from_arrow
         if len(body) > LONG_BODY:
             job = await asyncio.to_thread(read, body)
         else:
             job = read(body)
-        return job if price is None or job.cost is not None else job._replace(cost=price)
+        if job.cost is not None or not self._model.uses_cost:
+            return job
+        if in_query is None and self._model.cost is None:
+            raise RefusedError(
+                422, "cost must be given with each request: the model has none of its own."
+            )
+        return job._replace(cost=in_query)
 
     def _from_json(self, body: bytes) -> Job:
-        rows, prediction, cost = self._reader.read(body)
-        return Job(rows, prediction, self._cost(cost))
+        rows, cost = self._reader.read(body)
+        return Job(rows, self._cost(cost))
 
     def _from_arrow(self, body: bytes) -> Job:
         frame = read_arrow(body, self._max_rows)
@@ -152,23 +167,21 @@ class Decide:
             raise bad_rows(checked.bad)
         for count in checked.unseen.values():
             self._metrics.unseen.inc(count)
-        name = self._model.prediction_column
-        prediction = None if name is None else checked.good[name].to_list()
-        return Job(self._model.encode(checked.good), prediction, None)
+        return Job(checked.good, None)
 
     def _cost(self, cost: Any) -> float | None:
-        """Return the price that a request gives, None for the model's own."""
+        """Return the cost that a request gives, None for the model's own."""
         if cost is None:
             return None
-        if not self.priced:
-            raise RefusedError(422, "cost must not be given: the model's rule uses no price.")
+        if not self._model.uses_cost:
+            raise RefusedError(422, "cost must not be given: the model's rule uses none.")
         if type(cost) not in (int, float) or not 0 <= cost <= MAX_NUMBER:
             raise RefusedError(422, f"cost must be a number from 0 to {MAX_NUMBER:g}.")
         return float(cost)
 
 
-def _price_in(query: bytes) -> Any:
-    """Return the price in a query as the number that it is in JSON, or as it stands."""
+def _cost_in(query: bytes) -> Any:
+    """Return the cost in a query as the number that it is in JSON, or as it stands."""
     found = parse_qs(query.decode("latin-1"), keep_blank_values=True).get("cost")
     if found is None:
         return None

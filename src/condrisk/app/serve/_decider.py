@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
 from itertools import chain
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -12,64 +12,55 @@ import polars as pl
 from numpy.typing import NDArray
 
 from condrisk.app.models import TableModel
+from condrisk.app.serve._fixed_tags import with_fixed_tags
 from condrisk.app.serve._json_rows import Row
 from condrisk.app.serve._metrics import Metrics
-from condrisk.app.serve._quick import Decided, quick_decide
 from condrisk.app.serve._refusal import MOST_REASONS, RefusedError, bad_rows
+from condrisk.app.tables import check_rows
 
 Floats = NDArray[np.float64]
+
+# Up to that many rows are decided in the event loop, if that takes no longer than this. To wake a
+# thread costs a part of it, and Python would hand over only after five milliseconds anyway.
+AT_ONCE_ROWS = 64
+AT_ONCE_SECONDS = 0.004
+_PROBES = 5
 
 
 class Job(NamedTuple):
     """What one request wants to know.
 
-    `rows` are numbers as `TableModel.encode` gives them, `prediction` are those of an external
-    predictor, and `cost` is None for the model's own price.
+    `rows` have passed the check of the schema: tuples of values, or a frame of them. `cost` is
+    None for the model's own.
     """
 
-    rows: list[Row] | Floats
-    prediction: Sequence[Any] | None
+    rows: list[Row] | pl.DataFrame
     cost: float | None
 
-    def part(self, begin: int, end: int) -> Job:
-        """Return the job of some of its rows.
 
-        Parameters
-        ----------
-        begin, end : int
-            The first row, and the one after the last.
+class Decided(NamedTuple):
+    """Prediction, risk and decision, row by row."""
 
-        Returns
-        -------
-        Job
-            With the same price.
-        """
-        prediction = None if self.prediction is None else self.prediction[begin:end]
-        return Job(self.rows[begin:end], prediction, self.cost)
+    prediction: NDArray[Any]
+    risk: Floats
+    deferred: NDArray[np.bool_]
 
 
 class Decider:
-    """Decides for all jobs of a batch at once; no row's answer depends on the others.
+    """Decides for all jobs of a batch at once, by `TableModel.decide` as every command does.
 
     Parameters
     ----------
     model : TableModel
         The model.
-    priced : bool
-        Whether its rule looks at a price.
     metrics : Metrics
         Where rows are counted.
-
-    Attributes
-    ----------
-    at_once : bool
-        Whether deciding is quicker than handing the rows to a thread.
     """
 
-    def __init__(self, model: TableModel, *, priced: bool, metrics: Metrics) -> None:
-        self._model = model
-        self._decide, self.at_once = quick_decide(model)
-        self._priced = priced
+    def __init__(self, model: TableModel, *, metrics: Metrics) -> None:
+        self._model = copy.copy(model)
+        self._model.model = with_fixed_tags(model.model)
+        self._types = _types_of(model)
         self._metrics = metrics
 
     def __call__(self, jobs: list[Job]) -> list[Decided | RefusedError]:
@@ -96,22 +87,62 @@ class Decider:
         self._count(decided, perf_counter() - began)
         if len(jobs) == 1:
             return [decided]
-        ends = np.cumsum([len(job.rows) for job in jobs])[:-1]
+        ends = np.cumsum([len(job.rows) for job in jobs]).tolist()
+        begins = [0, *ends]
         return [
-            Decided(*parts) for parts in zip(*(np.split(x, ends) for x in decided), strict=True)
+            Decided(*(part[begin:end] for part in decided))
+            for begin, end in zip(begins, ends, strict=False)
         ]
+
+    def rows_at_once(self, example: Row) -> int:
+        """Try how many rows are decided as soon as a thread could be woken.
+
+        Parameters
+        ----------
+        example : tuple
+            A row.
+
+        Returns
+        -------
+        int
+            `AT_ONCE_ROWS`, or 0 if that many take longer or have no decision.
+        """
+        cost = 0.0 if self._model.cost is None else self._model.cost
+        job = Job([example] * AT_ONCE_ROWS, cost)
+        seconds = []
+        for _ in range(_PROBES):
+            began = perf_counter()
+            try:
+                self._all([job])
+            except Exception:  # the example is none for this model; its requests will be told
+                return 0
+            seconds.append(perf_counter() - began)
+        return AT_ONCE_ROWS if min(seconds) <= AT_ONCE_SECONDS else 0
 
     def _all(self, jobs: list[Job]) -> Decided:
         """Decide; a ValueError says that the model has no answer for some of the rows."""
-        sizes = [len(job.rows) for job in jobs]
         with np.errstate(all="ignore"):
-            decided = self._decide(
-                _stack(jobs, sizes), self._prices(jobs, sizes), self._predictions(jobs)
-            )
-        prediction = decided.prediction
-        if prediction.dtype.kind == "f" and not np.isfinite(prediction).all():
-            raise ValueError("the prediction is NaN or infinite on some rows.")
+            decision = self._model.decide(self._frame(jobs), cost=self._costs(jobs))
+        decided = Decided(
+            np.asarray(decision.prediction),
+            np.asarray(decision.risk),
+            np.asarray(decision.deferred),
+        )
+        for name, values in (("prediction", decided.prediction), ("risk", decided.risk)):
+            if values.dtype.kind == "f" and not np.isfinite(values).all():
+                raise ValueError(f"the {name} is NaN or infinite on some rows.")
         return decided
+
+    def _frame(self, jobs: list[Job]) -> pl.DataFrame:
+        if all(type(job.rows) is list for job in jobs):
+            return self._framed(list(chain.from_iterable(job.rows for job in jobs)))
+        return pl.concat([self._framed(job.rows) for job in jobs])
+
+    def _framed(self, rows: list[Row] | pl.DataFrame) -> pl.DataFrame:
+        if isinstance(rows, pl.DataFrame):
+            return rows
+        columns = zip(self._types.items(), zip(*rows, strict=True), strict=True)
+        return pl.DataFrame([pl.Series(name, cells, kind) for (name, kind), cells in columns])
 
     def _undecidable_rows(self, job: Job) -> dict[int, str]:
         """Return rows that have no answer, and why, by halving until they are alone."""
@@ -120,7 +151,7 @@ class Decider:
         while parts and len(found) < MOST_REASONS:
             begin, end = parts.pop()
             try:
-                self._all([job.part(begin, end)])
+                self._all([Job(job.rows[begin:end], job.cost)])
             except ValueError as error:
                 if end - begin == 1:
                     found[begin] = f"the model has no answer for it: {error}"
@@ -129,19 +160,13 @@ class Decider:
                     parts += [(half, end), (begin, half)]
         return found
 
-    def _prices(self, jobs: list[Job], sizes: list[int]) -> Floats | None:
-        if not self._priced:
+    def _costs(self, jobs: list[Job]) -> Floats | None:
+        if not self._model.uses_cost:
             return None
         own = self._model.cost
-        prices = [own if job.cost is None else job.cost for job in jobs]
-        return np.repeat(np.array(prices, dtype=np.float64), sizes)
-
-    def _predictions(self, jobs: list[Job]) -> NDArray[Any] | None:
-        name = self._model.prediction_column
-        if name is None:
-            return None
-        values = list(chain.from_iterable(job.prediction or () for job in jobs))
-        return self._model.predictions(pl.DataFrame({name: values}))
+        costs = [own if job.cost is None else job.cost for job in jobs]
+        sizes = [len(job.rows) for job in jobs]
+        return np.repeat(np.array(costs, dtype=np.float64), sizes)
 
     def _count(self, decided: Decided, seconds: float) -> None:
         metrics = self._metrics
@@ -151,8 +176,7 @@ class Decider:
         metrics.risk += float(decided.risk.sum())
 
 
-def _stack(jobs: list[Job], sizes: list[int]) -> Floats:
-    if all(type(job.rows) is list for job in jobs):
-        return np.array(list(chain.from_iterable(job.rows for job in jobs)), dtype=np.float64)
-    full = [job.rows for job, size in zip(jobs, sizes, strict=True) if size]
-    return np.concatenate([np.asarray(rows, dtype=np.float64) for rows in full])
+def _types_of(model: TableModel) -> dict[str, Any]:
+    """Return the types of checked rows: those that a table without rows has after its check."""
+    nothing = pl.DataFrame(schema=dict.fromkeys(model.schema.names, pl.Null))
+    return dict(check_rows(model.schema, nothing).good.schema)

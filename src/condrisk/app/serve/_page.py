@@ -9,23 +9,25 @@ from string import Template
 from typing import Any
 
 from condrisk.app.models import TableModel
-from condrisk.app.report import Panel, render, report_from_manifest
-from condrisk.app.serve._openapi import day
+from condrisk.app.report import Panel, render, render_panel, report_from_manifest
+from condrisk.app.serve._columns import day, moment
 from condrisk.persistence import Column
 
 # Longer lists are typed into rather than chosen from.
 MOST_CHOICES = 60
+UNMEASURED = (
+    "The model file holds no measured rows, so there is no report here: condrisk report makes one "
+    "of the model and a table of rows whose target is known."
+)
 
 
-def page(model: TableModel, *, priced: bool, has_report: bool) -> str:
+def page(model: TableModel, *, has_report: bool) -> str:
     """Return the page at ``/``.
 
     Parameters
     ----------
     model : TableModel
         The model.
-    priced : bool
-        Whether its rule looks at a price.
     has_report : bool
         Whether there is a longer report to point to.
 
@@ -34,19 +36,21 @@ def page(model: TableModel, *, priced: bool, has_report: bool) -> str:
     str
         HTML that loads nothing and talks only to its own server.
     """
-    example = model.schema.example
-    fields = "\n".join(
-        _field(k, column, example.get(column.name)) for k, column in enumerate(model.schema.columns)
-    )
+    measured = bool(model.manifest.get("profile"))
+    fields = [_field(k, column) for k, column in enumerate(model.schema.needed)]
+    if model.uses_cost and not measured:  # else the report has the field
+        fields.append(_cost_field(model.cost))
     link = '<p><a href="report">The full report of this model</a></p>' if has_report else ""
     html = Template(_read("try.html")).substitute(
-        fields=fields,
+        fields="\n".join(fields),
         link=link,
-        priced="true" if priced else "false",
+        uses_cost="true" if model.uses_cost else "false",
         target=escape(str(model.target)),
     )
     panel = Panel(html, script=_read("try.js"), style=_read("try.css"))
-    return render(report_from_manifest(model.manifest), panel=panel)
+    if measured:
+        return render(report_from_manifest(model.manifest), panel=panel)
+    return render_panel(panel, model.manifest, lead=UNMEASURED)
 
 
 def report_headers(*, talks: bool) -> dict[str, str]:
@@ -84,10 +88,10 @@ def _read(name: str) -> str:
 # -- fields -------------------------------------------------------------------------------------
 
 
-def _field(k: int, column: Column, value: Any) -> str:
+def _field(k: int, column: Column) -> str:
     """Return label, control and hint of a column."""
     identity = f"try-{k}"
-    control = _CONTROLS[column.kind](identity, column, value)
+    control = _CONTROLS[column.kind](identity, column, column.typical)
     hint = _hint(column)
     return (
         f'<div class="try-field"><label for="{identity}"><bdi>{escape(column.name)}</bdi></label>'
@@ -116,6 +120,20 @@ def _day(identity: str, column: Column, value: Any) -> str:
     return f'<input type="date" value="{shown}" {_attributes(identity, column)}>'
 
 
+def _moment(identity: str, column: Column, value: Any) -> str:
+    shown = "" if value is None else escape(str(value)[:19])
+    return f'<input type="datetime-local" step="1" value="{shown}" {_attributes(identity, column)}>'
+
+
+def _cost_field(cost: float | None) -> str:
+    shown = "" if cost is None else repr(float(cost))
+    return (
+        '<div class="try-field"><label for="price">Cost of deferring</label>'
+        f'<input id="price" type="number" min="0" step="any" inputmode="decimal" value="{shown}">'
+        '<p class="try-hint">in units of the loss</p></div>'
+    )
+
+
 def _boolean(identity: str, column: Column, value: Any) -> str:
     choices = [("true", "yes"), ("false", "no")]
     chosen = None if value is None else str(value).lower()
@@ -125,8 +143,12 @@ def _boolean(identity: str, column: Column, value: Any) -> str:
 def _category(identity: str, column: Column, value: Any) -> str:
     if len(column.categories) <= MOST_CHOICES:
         return _choice(identity, column, [(name, name) for name in column.categories], value)
+    return _text(identity, column, value)
+
+
+def _text(identity: str, column: Column, value: Any) -> str:
     known = "".join(f'<option value="{escape(name)}">' for name in column.categories)
-    shown = "" if value is None else escape(value)
+    shown = "" if value is None else escape(str(value))
     return (
         f'<input type="text" list="{identity}-list" value="{shown}" '
         f'{_attributes(identity, column)}><datalist id="{identity}-list">{known}</datalist>'
@@ -149,13 +171,21 @@ def _choice(
     return f"<select {_attributes(identity, column)}>{''.join(options)}</select>"
 
 
-_CONTROLS = {"number": _number, "date": _day, "boolean": _boolean, "category": _category}
+_CONTROLS = {
+    "number": _number,
+    "date": _day,
+    "datetime": _moment,
+    "boolean": _boolean,
+    "category": _category,
+    "text": _text,
+}
 
 
 def _hint(column: Column) -> str:
     if column.low is not None and column.high is not None:
-        show = day if column.kind == "date" else "{:.4g}".format
-        return f"{show(column.low)} to {show(column.high)}"
+        show = {"date": day, "datetime": moment}.get(column.kind, "{:.4g}".format)
+        zone = ", UTC" if column.kind == "datetime" else ""
+        return f"{show(column.low)} to {show(column.high)}{zone}"
     if column.kind == "category" and len(column.categories) > MOST_CHOICES:
         return f"{len(column.categories)} values are known"
     return ""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fastapi.responses import JSONResponse
+from starlette.responses import Response
+
+from condrisk.app.serve._json import json_response
 
 # A body of ten thousand bad rows needs no ten thousand sentences.
 MOST_REASONS = 100
@@ -40,19 +42,19 @@ class RefusedError(Exception):
         self.rows = rows
         self.headers = headers
 
-    def response(self) -> JSONResponse:
+    def response(self) -> Response:
         """Return it as an HTTP response.
 
         Returns
         -------
-        JSONResponse
+        Response
             With ``error`` and, where single rows are at fault, ``rows``.
         """
         body: dict[str, Any] = {"error": self.message}
         if self.rows:
             first = sorted(self.rows)[:MOST_REASONS]
             body["rows"] = [{"row": i, "reason": self.rows[i]} for i in first]
-        return JSONResponse(body, self.status, self.headers)
+        return json_response(body, self.status, self.headers)
 
 
 def bad_rows(reasons: Mapping[int, str]) -> RefusedError:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import io
-import json
 from typing import Any
 
 import polars as pl
 
 from condrisk.app.serve._arrow_rows import ARROW
-from condrisk.app.serve._json_rows import JSON
-from condrisk.app.serve._quick import Decided
+from condrisk.app.serve._decider import Decided
+from condrisk.app.serve._json import JSON, encode
 from condrisk.app.serve._refusal import RefusedError
-
-_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def body_type(content_type: bytes) -> str:
@@ -116,16 +113,16 @@ def encode_response(decided: Decided | None, kind: str) -> bytes:
             "defer": decided.deferred.tolist(),
         }
     if kind == JSON:
-        return _as_json(columns).encode()
+        return _as_json(columns)
     frame = pl.DataFrame(columns, schema_overrides={"risk": pl.Float64, "defer": pl.Boolean})
     stream = io.BytesIO()
     frame.write_ipc_stream(stream)
     return stream.getvalue()
 
 
-def _as_json(columns: dict[str, list[Any]]) -> str:
+def _as_json(columns: dict[str, list[Any]]) -> bytes:
     rows = [
         {"prediction": prediction, "risk": risk, "defer": defer}
         for prediction, risk, defer in zip(*columns.values(), strict=True)
     ]
-    return _ENCODER.encode({"rows": rows})
+    return encode({"rows": rows})

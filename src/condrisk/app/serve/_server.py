@@ -11,7 +11,8 @@ from types import FrameType
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from condrisk.app.serve._gate import Lifecycle
 
@@ -23,6 +24,41 @@ MOST_CONNECTIONS = 512
 KEEP_ALIVE = 30
 
 
+class _Joined:
+    """A transport that sends what is written in one step of the event loop in one go.
+
+    uvicorn writes head and body of an answer one after the other: twice the calls of the system,
+    and a client that wakes up twice.
+    """
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._parts: list[bytes] = []
+        self._call_soon = asyncio.get_running_loop().call_soon
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        if not self._parts:
+            self._call_soon(self._send)
+        self._parts.append(data)
+
+    def close(self) -> None:
+        self._send()
+        self._transport.close()
+
+    def _send(self) -> None:
+        parts, self._parts = self._parts, []
+        if parts and not self._transport.is_closing():
+            self._transport.write(b"".join(parts))
+
+
+class _Protocol(AutoHTTPProtocol):
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(_Joined(transport))  # type: ignore[arg-type]
+
+
 class Server(uvicorn.Server):
     """A server that stops in order.
 
@@ -32,7 +68,7 @@ class Server(uvicorn.Server):
 
     Parameters
     ----------
-    app : FastAPI
+    app : Starlette
         What `create_app` made.
     grace_seconds : float
         Seconds that requests in the making have when the service stops.
@@ -41,10 +77,11 @@ class Server(uvicorn.Server):
     """
 
     def __init__(
-        self, app: FastAPI, *, grace_seconds: float, on_start: Callable[[], object]
+        self, app: Starlette, *, grace_seconds: float, on_start: Callable[[], object]
     ) -> None:
         config = uvicorn.Config(
             app,
+            http=_Protocol,
             lifespan="on",
             ws="none",
             proxy_headers=False,
@@ -90,8 +127,7 @@ class Server(uvicorn.Server):
             await loop.connect_accepted_socket(self._protocol, connection)
 
     def _protocol(self) -> asyncio.Protocol:
-        protocol: Any = self.config.http_protocol_class
-        return protocol(
+        return _Protocol(
             config=self.config, server_state=self.server_state, app_state=self.lifespan.state
         )
 
@@ -142,14 +178,14 @@ def listen(host: str, port: int) -> socket.socket:
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
     listener = socket.create_server(address, family=family, backlog=MOST_CONNECTIONS)
-    # The connections inherit it. Head and body of an answer are written one after the other, and
-    # without it the body waits until the client has acknowledged the head: some 40 ms.
+    # The connections inherit it. Without it, a part of an answer may wait until the client has
+    # acknowledged the part before: some 40 ms.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
 
 
 def run(
-    app: FastAPI,
+    app: Starlette,
     listener: socket.socket,
     *,
     grace_seconds: float = 30.0,
@@ -159,7 +195,7 @@ def run(
 
     Parameters
     ----------
-    app : FastAPI
+    app : Starlette
         What `create_app` made.
     listener : socket
         What `listen` made.

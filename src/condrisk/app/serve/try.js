@@ -5,7 +5,7 @@
 const form = document.getElementById("try");
 const answer = document.getElementById("try-answer");
 const button = form.querySelector(".try-go");
-const priced = form.dataset.priced === "true";
+const usesCost = form.dataset.usesCost === "true";
 const controls = [...form.querySelectorAll("[data-name]")];
 const SVG = "http://www.w3.org/2000/svg";
 let latest = 0;
@@ -49,7 +49,7 @@ function question() {
 }
 
 function priceNow() {
-  const text = priced ? document.getElementById("price").value : "";
+  const text = usesCost ? document.getElementById("price").value : "";
   return text !== "" && Number(text) >= 0 ? Number(text) : null;
 }
 
@@ -154,7 +154,7 @@ async function decide() {
   try {
     const asked = question();
     const decision = await ask(asked);
-    if (mine === latest) show(decision, priced ? asked.cost ?? null : null);
+    if (mine === latest) show(decision, usesCost ? asked.cost ?? null : null);
   } catch (problem) {
     if (mine === latest) complain(problem);
   } finally {
@@ -176,9 +176,10 @@ form.addEventListener("submit", (event) => {
 });
 form.addEventListener("reset", soon);
 form.addEventListener("change", soon);
-if (priced) {
-  for (const name of ["price", "slider"]) document.getElementById(name).addEventListener("input", soon);
-  document.getElementById("reset").addEventListener("click", soon);
+if (usesCost) {
+  // Slider and button are the report's, which is not always there.
+  for (const name of ["price", "slider"]) document.getElementById(name)?.addEventListener("input", soon);
+  document.getElementById("reset")?.addEventListener("click", soon);
 }
 decide();
 })();

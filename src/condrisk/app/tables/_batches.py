@@ -16,6 +16,7 @@ from pyarrow import parquet
 
 from condrisk.app._errors import TableError
 from condrisk.app._paths import table_format
+from condrisk.app.tables._cells import canonical
 from condrisk.app.tables._csv import (
     Layout,
     as_text,
@@ -25,6 +26,7 @@ from condrisk.app.tables._csv import (
     read_layout,
     table_errors,
 )
+from condrisk.persistence import Column, Schema
 
 BATCH_ROWS = 65_536
 # Of wide tables a batch has fewer rows: so many cells at most, but never fewer rows than this.
@@ -222,6 +224,28 @@ class TableSource:
         table, bad = as_text(table) if self.layout is not None else (table, {})
         return Batch(number, table, positions + 1 + shift, bad, tuple(reported), self.layout)
 
+    def typed(self, rows: pa.Table, schema: Schema) -> pa.Table:
+        """Return text from CSV in the types of the file, the same for every batch of it.
+
+        Parameters
+        ----------
+        rows : pyarrow.Table
+            Rows of CSV.
+        schema : Schema
+            What a model reads. A column of the model that only rejected rows keep from being of
+            one type gets the type of its kind.
+
+        Returns
+        -------
+        pyarrow.Table
+            The same rows.
+        """
+        assert self.layout is not None
+        kinds = {column.name: column for column in schema.needed}
+        frame = to_polars(rows, str(self.path))
+        columns = [_typed(cells, self.layout, kinds.get(cells.name)) for cells in frame]
+        return pl.DataFrame(columns).to_arrow()
+
     # -- the formats --------------------------------------------------------------------------
 
     def _open_parquet(self) -> Iterator[pa.RecordBatch]:
@@ -256,6 +280,15 @@ class TableSource:
         )
         self._malformed.append((row.number - 1, reason))  # the header is a line
         return "skip" if len(self._malformed) <= _MOST_MALFORMED else "error"
+
+
+def _typed(cells: pl.Series, layout: Layout, column: Column | None) -> pl.Series:
+    dtype = layout.types[cells.name]
+    if column is not None and column.kind in ("category", "text"):
+        return cells
+    if column is not None and (column.kind == "boolean" or dtype == pl.String):
+        return canonical(layout.with_points(cells), column).values
+    return cells if dtype == pl.String else layout.typed(cells)
 
 
 def regroup(

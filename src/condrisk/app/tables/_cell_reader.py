@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from condrisk.app.tables._columns import MAX_NUMBER
+from condrisk.app._dtypes import MAX_NUMBER
 from condrisk.app.tables._moments import in_utc, moment_of
 
 if TYPE_CHECKING:
@@ -81,18 +81,23 @@ def cell_reader(column: Column, *, on_unseen: Callable[[], Any] | None = None) -
         except ValueError as error:
             raise ValueError(f"{error}{ending}") from None
 
-    # A service reads each cell of each request: most are numbers, or categories that are known.
+    # A service reads each cell of each request: most are of the type that they should be.
     known = frozenset(column.categories)
 
     def read_number(value: Any) -> Any:
-        if type(value) is float and -MAX_NUMBER <= value <= MAX_NUMBER:
-            return value
+        kind = type(value)
+        if (kind is float or kind is int) and -MAX_NUMBER <= value <= MAX_NUMBER:
+            return value if kind is float else float(value)
         return read_or_say(value)
+
+    def read_boolean(value: Any) -> Any:
+        return value if type(value) is bool else read_or_say(value)
 
     def read_category(value: Any) -> Any:
         return value if type(value) is str and value in known else read_or_say(value)
 
-    return {"number": read_number, "category": read_category}.get(column.kind, read_or_say)
+    quick = {"number": read_number, "boolean": read_boolean, "category": read_category}
+    return quick.get(column.kind, read_or_say)
 
 
 def plain_reader(column: Column, on_unseen: Callable[[], Any]) -> Reader:

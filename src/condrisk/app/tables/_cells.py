@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from condrisk.app._dtypes import is_day, is_text
-from condrisk.app._errors import SchemaError
+from condrisk.app._dtypes import MAX_NUMBER, is_day, is_text
+from condrisk.app._errors import TableError
 from condrisk.app.tables._cell_reader import MISSING_WORDS, Reader, plain_reader
-from condrisk.app.tables._columns import MAX_NUMBER
 from condrisk.app.tables._moments import MOMENT_TYPE, moments_of, naive_utc
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def canonical(given: pl.Series, column: Column) -> Cells:
 
     Raises
     ------
-    SchemaError
+    TableError
         Where the column is of a type that its kind never has.
 
     Examples
@@ -238,8 +237,8 @@ def _sentence(given: pl.Series, row: int, right: str) -> str:
     return f"column {given.name!r} holds {text}, but it must be {right}."
 
 
-def _wrong_type(given: pl.Series, wanted: str) -> SchemaError:
-    return SchemaError(
+def _wrong_type(given: pl.Series, wanted: str) -> TableError:
+    return TableError(
         f"column {given.name!r} must hold {wanted}, as when the model was fitted, "
         f"but it is of type {given.dtype}."
     )

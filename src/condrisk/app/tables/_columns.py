@@ -16,8 +16,6 @@ MAX_CATEGORIES = 250
 # A text that differs in more than this share of the rows is a name of the row, not a category.
 NAME_SHARE = 0.5
 FEW_CATEGORIES = 30
-# Numbers beyond this are not measurements, and their squares would soon overflow.
-MAX_NUMBER = 1e30
 # Which number is the day cannot be told.
 _DATE_LIKE = r"^\d{1,2}[./-]\d{1,2}[./-]\d{2,4}"
 

@@ -27,6 +27,11 @@ def moment_of(text: str) -> datetime | None:
     >>> str(moment_of("2026-11-15T01:30+02:00")), moment_of("15.11.2026")
     ('2026-11-14 23:30:00', None)
     """
+    if len(text) == 10 and text[4] == text[7] == "-":  # a day, by far the most usual
+        try:
+            return datetime.fromisoformat(text)
+        except ValueError:
+            return None
     found = _MOMENT.fullmatch(text)
     if found is None:
         return None

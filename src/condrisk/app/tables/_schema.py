@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from condrisk.app._errors import SchemaError
+from condrisk.app._errors import TableError
 from condrisk.app.tables._cells import Cells, canonical
 from condrisk.persistence import Schema
 
@@ -55,7 +55,7 @@ def check_rows(schema: Schema, frame: pl.DataFrame) -> Checked:
 
     Raises
     ------
-    SchemaError
+    TableError
         Where the table cannot be used at all: a column is missing.
 
     Examples
@@ -72,7 +72,7 @@ def check_rows(schema: Schema, frame: pl.DataFrame) -> Checked:
     """
     absent = [name for name in schema.names if name not in frame.columns]
     if absent:
-        raise SchemaError(
+        raise TableError(
             f"the table has no column {_listed(absent)}, which the model needs; "
             f"it has {_listed(frame.columns)}."
         )

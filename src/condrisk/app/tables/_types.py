@@ -45,7 +45,7 @@ class ColumnFacts:
     def add(self, text: pl.Series) -> None:
         """Look at further cells."""
         cells = text.drop_nulls()
-        if self._settled or not len(cells):
+        if self._settled or not len(cells) or self._add_alike(cells):
             return
         values = cells.cast(pl.Float64, strict=False)
         is_number = values.is_not_nan().fill_null(False)
@@ -56,6 +56,20 @@ class ColumnFacts:
         self._add_others(clean_text(cells.filter(~is_number)).drop_nulls())
         known = self.booleans + self.moments + self.quantities
         self._settled = known < self.cells and not self.mostly_numbers
+
+    def _add_alike(self, cells: pl.Series) -> bool:
+        """Look first whether all are what all before were: that is quick, and usual."""
+        if self.booleans == self.cells > 0:
+            alike = bool(cells.is_in(["true", "false"]).all())
+            self.booleans += alike * len(cells)
+        elif self.moments == self.cells > 0 and not self.timed:
+            days = cells.str.len_bytes().max() == len("2026-11-15")
+            alike = days and not moments_of(cells).null_count()
+            self.moments += alike * len(cells)
+        else:
+            return False
+        self.cells += alike * len(cells)
+        return alike
 
     @property
     def quantities(self) -> int:
