@@ -97,7 +97,7 @@ def _option(parameter: inspect.Parameter, kind: Any, info: OptionInfo) -> list[s
     else:
         value = f" {info.metavar or _value(kind)}"
     what = info.help or ""
-    if _is_list(kind) and "several times" not in what:
+    if _is_list(kind) and not re.search("several times|repeated", what):
         what += " May be given several times."
     shown = [*names[:-1], names[-1] + value]
     return [" ".join(f"`{name}`" for name in shown), _default(parameter), what]

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-TESTS = Path(__file__).resolve().parents[1] / "tests" / "app"
+TESTS = Path(__file__).resolve().parents[1] / "tests"
 _PAGE = """\
 # Broken and hostile files
 
@@ -28,6 +28,18 @@ it is used.
 
 {models}
 
+## Files that abuse trust
+
+What is not on the list may be [trusted by name](how-to/save.md#trust). {n_trusted} files that must
+not become a model though their reader trusts something: what that was, and how the sentence reads
+that refuses them. Trust is the name of a class or, after `function:`, of a function; what the name
+stands for is looked up before anything in the file is made.
+
+{trusted}
+
+Beyond that, a trusted package's file is as safe as that package's own loader, which gets bytes from
+the file.
+
 ## Tables
 
 {n_tables} tables, as people have them and as people should not have them, given to `condrisk fit`.
@@ -41,15 +53,18 @@ that was never seen is taken as missing and counted ([score](how-to/score.md#row
 
 def text() -> str:
     """Return the text of the page."""
-    models = _cases(TESTS / "models" / "hostile_models.py")
-    tables = _cases(TESTS / "tables" / "hostile_tables.py")
+    models = _module(TESTS / "persistence" / "hostile_models.py").CASES
+    # The second starts from the tools of the first, which has to be there by its name.
+    trusted = _module(TESTS / "persistence" / "hostile_trusted.py").TRUSTED_CASES
+    tables = _module(TESTS / "app" / "tables" / "hostile_tables.py").CASES
     return _PAGE.format(
-        n_models=len(models), models=_table(models), n_tables=len(tables), tables=_table(tables)
+        n_models=len(models),
+        models=_table(models),
+        n_trusted=len(trusted),
+        trusted=_trusted_table(trusted),
+        n_tables=len(tables),
+        tables=_table(tables),
     )
-
-
-def _cases(path: Path) -> Sequence[Any]:
-    return _module(path).CASES
 
 
 def _module(path: Path) -> ModuleType:
@@ -65,11 +80,31 @@ def _module(path: Path) -> ModuleType:
 
 
 def _table(cases: Sequence[Any]) -> str:
-    lines = ["| case | what it is | what becomes of it |", "| :-- | :-- | :-- |"]
-    for case in cases:
-        cells = (case.name, case.what, case.outcome)
-        lines.append("| " + " | ".join(_plain(cell) for cell in cells) + " |")
-    return "\n".join(lines)
+    return _markdown(
+        ["case", "what it is", "what becomes of it"],
+        [(case.name, case.what, case.outcome) for case in cases],
+    )
+
+
+def _trusted_table(cases: Sequence[Any]) -> str:
+    return _markdown(
+        ["case", "what it is", "trusted", "the refusal says"],
+        [
+            (case.name, case.what, ", ".join(case.trusted) or "nothing", _words(case.refused))
+            for case in cases
+        ],
+    )
+
+
+def _words(pattern: str) -> str:
+    """Return the pattern that a test looks for in a message as text."""
+    return re.sub(r"\\(.)", r"\1", pattern.replace(".*", " … ").replace("|", ", or "))
+
+
+def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    plain = [[" ".join(_plain(cell).split()) for cell in row] for row in rows]
+    lines = [head, [":--"] * len(head), *plain]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
 def _plain(cell: str) -> str:

@@ -1,10 +1,10 @@
 """Run a page of the documentation as a reader would: every block, in order, in one folder.
 
-Blocks of ``python`` share one session. Blocks of ``console`` share one shell: a line that begins
-with ``$ `` is typed into it (a backslash at its end continues it), and other lines are what it must
-print: ``...`` stands for anything, and numbers may differ by a tenth. A block
-with a title is the file of that name, which commands then use. A block stays out only below
-``<!-- not run: REASON -->``.
+Blocks of ``python`` share one session, which finds modules in that folder. Blocks of ``console``
+share one shell: a line that begins with ``$ `` is typed into it (a backslash at its end continues
+it), and other lines are what it must print: ``...`` stands for anything, and numbers may differ by
+a tenth. A block with a title is the file of that name, which other blocks then use. A block stays
+out only below ``<!-- not run: REASON -->``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import chdir
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
@@ -149,7 +150,7 @@ def run_page(page: Path, folder: Path, *, before: str = "") -> None:
     session: dict[str, Any] = {"__name__": "__page__"}
     exec(compile(before, f"before {page}", "exec"), session)
     page = page.resolve()
-    with chdir(folder), Shell(folder) as shell:
+    with chdir(folder), modules_of(folder), Shell(folder) as shell:
         for block in blocks(page.read_text(encoding="utf-8")):
             if block.title:
                 (folder / block.title).write_text(block.text, encoding="utf-8")
@@ -159,6 +160,20 @@ def run_page(page: Path, folder: Path, *, before: str = "") -> None:
                 exec(_code(block, page), session)
             else:
                 run_console(block, shell, f"{page.name}:{block.line}")
+
+
+@contextmanager
+def modules_of(folder: Path) -> Iterator[None]:
+    """Find modules in a folder, as an interpreter does that was started there; then forget them."""
+    before = set(sys.modules)
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+        for name in set(sys.modules) - before:
+            if (getattr(sys.modules[name], "__file__", None) or "").startswith(f"{folder}{os.sep}"):
+                del sys.modules[name]
 
 
 def _code(block: Block, page: Path) -> Any:

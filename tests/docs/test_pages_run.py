@@ -1,6 +1,7 @@
 """Every block of code on every page of the documentation runs."""
 
 import fcntl
+import importlib
 import shutil
 from contextlib import contextmanager
 from pathlib import Path
@@ -125,6 +126,13 @@ def test_blocks_share_a_session_and_a_folder(tmp_path):
 def test_a_block_with_a_title_is_that_file(tmp_path):
     text = '```python title="a.py"\nprint(6)\n```\n```console\n$ python a.py\n6\n```\n'
     run_page(page(tmp_path, text), tmp_path)
+
+
+def test_python_finds_modules_that_a_page_writes_and_the_next_page_does_not(tmp_path):
+    text = '```python title="of_a_page.py"\nx = 6\n```\n```python\nimport of_a_page\n```\n'
+    run_page(page(tmp_path, text), tmp_path)
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("of_a_page")
 
 
 @pytest.mark.parametrize(
