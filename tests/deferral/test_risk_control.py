@@ -133,6 +133,27 @@ def test_losses_and_target_may_be_measured_in_other_units():
     assert_allclose(plain.p_values_, scaled.p_values_)
 
 
+def test_rows_that_tie_with_a_threshold_are_counted_as_accepted():
+    """Two risks, and all of the loss at the greater one: nothing but ties."""
+    risk, loss = np.repeat([0.2, 0.8], 500), np.repeat([0.0, 1.0], 500)
+    for draw in (loss, 0.7 * loss):  # binomial tests, then bets
+        rule = RiskControlRule(0.1, cap=1.0, random_state=0).fit(risk, draw, calibration=(risk, draw))
+        assert rule.threshold_ == 0.2
+        assert_array_equal(rule.defer([0.2, 0.8]), [False, True])
+
+
+def test_the_lower_of_two_values_need_not_be_zero():
+    """Losses of 2 or 4 with a mean of 2.2: a chance of 0.1 of the greater one."""
+    rng = np.random.default_rng(16)
+    u = rng.random(4000)
+    loss = np.where(rng.random(4000) < 0.1, 4.0, 2.0)
+    rule = RiskControlRule(2.3, cap=4.0, random_state=0).fit(u, loss)
+    assert rule.test_ == "binomial"
+    assert rule.threshold_ == np.inf
+    with pytest.warns(UserWarning, match="everything is deferred"):
+        RiskControlRule(2.1, cap=4.0, random_state=0).fit(u, loss)
+
+
 def test_losses_of_two_values_that_turn_out_to_have_more_are_rounded_up():
     """What is found on the rows to choose on must not break the promise on the others."""
     rng = np.random.default_rng(8)

@@ -14,7 +14,9 @@ from sklearn.tree import DecisionTreeClassifier
 from condrisk import AutoRisk, Deferral
 from condrisk.datasets import make_gaussian_mixture, make_heteroscedastic
 from condrisk.metrics import deferral_loss
-from condrisk.risk._committee import MEMBERS
+
+
+MEMBERS = ["extra-trees", "forest on roots", "extra-trees on roots"]
 
 
 class Counting(RegressorMixin, BaseEstimator):

@@ -15,7 +15,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 from condrisk import AutoRisk, BudgetRule, Deferral, HybridRisk, PlugInRisk, RegressionRisk
 from condrisk.datasets import make_gaussian_mixture, make_heteroscedastic
-from condrisk.risk import _held_out
 
 WORLD = make_heteroscedastic(300, random_state=0)
 X, Y = WORLD.X, WORLD.y
@@ -179,17 +178,18 @@ def test_rows_changed_after_fit_do_no_harm():
     assert_array_equal(risk.held_out_.risks, expected)
 
 
-def test_at_most_so_many_rows_are_kept(monkeypatch):
-    monkeypatch.setattr(_held_out, "MOST_ROWS", 120)
-    for predictor in (LinearRegression(), FROZEN):
-        risk = RegressionRisk(predictor, regressor=Memory(), clip=False, random_state=0).fit(X, Y)
-        assert len(risk._pairs.arrays["inputs"]) == 120
-        held_out = risk.held_out_
-        assert len(np.unique(held_out.rows)) == 120
-        assert_array_equal(held_out.risks, -1.0)
-        assert_allclose(
-            held_out.losses, risk.predict_risk(X)[held_out.rows]
-        )  # the rows are those that they say
+def test_at_most_so_many_rows_are_kept():
+    """A sum that a line knows: each risk has to be that of its own row."""
+    rows = np.random.default_rng(0).normal(size=(50_200, 2))
+    loss = rows.sum(axis=1)
+    risk = RegressionRisk("precomputed", regressor=LinearRegression(), random_state=0)
+    risk.fit(rows, loss=loss, sample_weight=1 + rows[:, 0] ** 2)
+    held_out = risk.held_out_
+    assert len(np.unique(held_out.rows)) == len(held_out.rows) == 50_000
+    assert held_out.rows.max() >= 50_000  # drawn, not the first ones
+    assert_allclose(held_out.losses, loss[held_out.rows])
+    assert_allclose(held_out.risks, loss[held_out.rows], atol=1e-9)
+    assert_allclose(held_out.weights, 1 + rows[held_out.rows, 0] ** 2)
 
 
 def test_a_single_row_has_no_held_out_risk():

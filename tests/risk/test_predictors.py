@@ -17,7 +17,6 @@ from condrisk import AutoRisk, BudgetRule, Deferral, HybridRisk, PlugInRisk, Reg
 from condrisk.datasets import make_gaussian_mixture, make_heteroscedastic
 from condrisk.learners import LossRegressor, StackedClassifier, StackedRegressor
 from condrisk.losses import make_loss
-from condrisk.risk import _auto
 from condrisk.shift import refit_risk
 
 WORLD = make_heteroscedastic(200, random_state=0)
@@ -71,8 +70,8 @@ def test_the_task_of_a_given_predictor_is_not_up_for_choice():
 
 def test_no_stack_is_made_to_estimate(monkeypatch):
     risk = AutoRisk(**QUICK).fit(X, Y)
-    monkeypatch.setattr(_auto, "StackedRegressor", None)
-    monkeypatch.setattr(_auto, "StackedClassifier", None)
+    for stack in (StackedRegressor, StackedClassifier):
+        monkeypatch.setattr(stack, "__init__", None)
     assert len(risk.predict_risk(X)) == 200
 
 
