@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from condrisk import BudgetRule, Deferral, PlugInRisk, RegressionRisk, make_loss
 from condrisk.datasets import make_gaussian_mixture, make_heteroscedastic
 from condrisk.deferral import RateControlRule, RiskControlRule
+from condrisk.inference import binomial_p_values, binomial_upper
 from condrisk.losses import get_loss
 
 RULES = [RiskControlRule(0.1, cap=1.0), RateControlRule(0.2, cap=1.0)]
@@ -176,6 +177,57 @@ def test_calibration_losses_decide_about_the_threshold_but_not_what_is_tried():
     assert one.threshold_ < 0.25
 
 
+def test_a_sorted_table_does_no_harm():
+    """Small losses first: taken in that order, the bets would be won before they are lost."""
+    rng = np.random.default_rng(17)
+    loss = np.sort(rng.random(3000))
+    rule = RiskControlRule(0.3, cap=1.0, random_state=0)  # the mean is 0.5
+    with pytest.warns(UserWarning, match="everything is deferred"):
+        rule.fit(rng.random(1000), rng.random(1000), calibration=(rng.random(3000), loss))
+    assert rule.test_ == "betting"
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_what_is_tried_does_not_depend_on_the_rows_that_test_it(rule):
+    """A rule that divides pairs by itself: new losses of the tested rows, the same thresholds."""
+    rng = np.random.default_rng(18)
+    risk, loss = pairs(rng, 1000)
+    rule = clone(rule).set_params(random_state=0)
+    kept = rule.hold_back(1000, fits_model=False)
+    other = loss.copy()
+    other[kept] = 0.0
+    one, two = clone(rule).fit(risk, loss), clone(rule).fit(risk, other)
+    assert one.n_calibration_ == len(kept) == 700
+    if isinstance(rule, RiskControlRule):
+        assert_array_equal(one.thresholds_, two.thresholds_)
+        assert one.threshold_ < two.threshold_ == np.inf
+        risk[kept] = 2.0  # nor is what they would be tested at looked at
+        with pytest.warns(UserWarning, match="everything is deferred"):
+            assert_array_equal(clone(rule).fit(risk, loss).thresholds_, one.thresholds_)
+    else:
+        assert one.threshold_ == two.threshold_
+        assert two.risk_bound_ < 0.01 < 0.3 < one.risk_bound_
+
+
+def test_a_cap_above_the_greatest_loss_is_no_cap():
+    rng = np.random.default_rng(19)
+    fit, held = pairs(rng, 1000), pairs(rng, 1000)
+    found = [
+        RiskControlRule(0.1, cap=cap, random_state=0).fit(*fit, calibration=held, loss_bound=1.0)
+        for cap in (None, 1.0, 5.0)
+    ]
+    assert len({rule.threshold_ for rule in found}) == 1
+    assert {rule.test_ for rule in found} == {"binomial"}
+
+
+def test_groups_are_held_back_whole():
+    groups = np.arange(400) // 20
+    rule = RiskControlRule(0.1, cap=1.0, guarantee=False, calibration_size=0.5, random_state=0)
+    kept = rule.hold_back(400, groups=groups)
+    assert len(kept) == 200
+    assert not set(groups[kept]) & set(np.delete(groups, kept))
+
+
 def test_tests_stop_at_the_first_failure():
     rng = np.random.default_rng(10)
     for draw in (pairs, lambda rng, n: (u := rng.random(n), u * rng.random(n))):
@@ -243,6 +295,33 @@ def test_rate_and_bound_are_both_kept(kind):
     assert not too_often(broken, 150, 0.1)
     assert 0.25 < np.mean(rates) < 0.3
     assert 0 < np.mean(bounds) < 0.06
+
+
+def test_rate_and_bound_share_the_error_and_the_bound_pays_for_the_choice():
+    """By the exact tests: half of the error for the rate; of the rest a share for each threshold."""
+    n_close = 0
+    for k in range(60):
+        rng = np.random.default_rng([20, k])
+        fit, (v, y) = pairs(rng, 1000), pairs(rng, 500)
+        rule = RateControlRule(0.3, cap=1.0, random_state=0).fit(*fit, calibration=(v, y))
+        deferred, accepted = v > rule.threshold_, v <= rule.threshold_
+        p_value = binomial_p_values(deferred.sum(), 500, 0.3)
+        assert p_value <= 0.05 or rule.threshold_ == np.inf
+        n_close += 0.05 / 4 < p_value <= 0.05  # such that a greater level would go further
+        limits = [
+            binomial_upper(int(y[accepted].sum()), int(accepted.sum()), level)
+            for level in (0.05 / 2, 0.05 / 10)  # of one threshold, and of nine
+        ]
+        assert limits[0] <= rule.risk_bound_ <= limits[1]
+    assert n_close > 5
+
+
+def test_a_bound_that_nothing_refutes_is_the_greatest_loss():
+    rng = np.random.default_rng(21)
+    u = rng.random(500)
+    rule = RateControlRule(0.3, cap=1.0, random_state=0)
+    rule.fit(u, rng.random(500), calibration=(u, np.ones(500)))
+    assert (rule.test_, rule.risk_bound_) == ("betting", 1.0)
 
 
 def test_rate_of_zero_defers_none_and_still_bounds_the_risk():
