@@ -316,6 +316,13 @@ def test_rate_and_bound_share_the_error_and_the_bound_pays_for_the_choice():
     assert n_close > 5
 
 
+def test_a_rate_does_not_count_ties_with_the_threshold():
+    risk = np.repeat([0.2, 0.8], [800, 200])
+    rule = RateControlRule(0.3, cap=1.0, random_state=0).fit(risk, risk, calibration=(risk, risk))
+    assert rule.threshold_ == 0.2
+    assert_array_equal(rule.defer([0.2, 0.8]), [False, True])
+
+
 def test_a_bound_that_nothing_refutes_is_the_greatest_loss():
     rng = np.random.default_rng(21)
     u = rng.random(500)
@@ -346,7 +353,7 @@ def plug_in():
 def test_rows_are_set_aside_from_predictor_and_risk(world):
     """Labels of the kept rows change the threshold, and nothing else."""
     rule = RiskControlRule(0.12, random_state=0)
-    _, kept = rule._split_rows(1500, 0.3)
+    kept = rule.hold_back(1500, loss_bound=1.0)
     model = Deferral(plug_in(), rule=rule).fit(world.X, world.y)
     y = world.y.copy()
     y[kept] = (y[kept] + 1) % 3
@@ -362,7 +369,8 @@ def test_rows_are_set_aside_from_predictor_and_risk(world):
 
 def test_given_calibration_rows_equal_the_same_rows_set_aside(world):
     rule = RiskControlRule(0.12, random_state=0)
-    rest, kept = rule._split_rows(1500, 0.3)
+    kept = rule.hold_back(1500, loss_bound=1.0)
+    rest = np.delete(np.arange(1500), kept)
     model = Deferral(plug_in(), rule=rule).fit(world.X, world.y)
     given = Deferral(plug_in(), rule=rule)
     given.fit(world.X[rest], world.y[rest], calibration=(world.X[kept], world.y[kept]))
@@ -495,7 +503,8 @@ def test_weights_reach_the_rule_with_routing_and_without(world):
     rule = RiskControlRule(0.12, max_weight=1.0, random_state=0)
     plain = Deferral(plug_in(), rule=rule).fit(world.X, world.y, sample_weight=weight)
     assert plain.rule_.test_ == "betting"
-    rest, kept = rule._split_rows(1500, 0.3)
+    kept = rule.hold_back(1500, loss_bound=1.0)
+    rest = np.delete(np.arange(1500), kept)
     given = Deferral(plug_in(), rule=rule).fit(
         world.X[rest],
         world.y[rest],
@@ -511,13 +520,24 @@ def test_weights_reach_the_rule_with_routing_and_without(world):
     assert routed.rule_.threshold_ == plain.rule_.threshold_
 
 
+def test_losses_that_are_given_are_what_is_tested(world):
+    rule = RiskControlRule(0.1, cap=1.0, random_state=0)
+    kept = rule.hold_back(1500)
+    loss = np.zeros(1500)
+    model = Deferral(RegressionRisk("precomputed", regressor=Ridge()), rule=rule)
+    assert not clone(model).fit(world.X, loss=loss).defer(world.X).any()
+    loss[kept] = 1.0
+    with pytest.warns(UserWarning, match="everything is deferred"):
+        assert model.fit(world.X, loss=loss).defer(world.X).all()
+
+
 def test_a_predictor_that_lives_elsewhere(world):
     proba = LogisticRegression().fit(world.X[:300], world.y[:300]).predict_proba(world.X)
     X, y, proba = world.X[300:], world.y[300:], proba[300:]
     rule = RiskControlRule(0.12, random_state=0)
     risk = PlugInRisk("precomputed", probability=LogisticRegression())
     model = Deferral(risk, rule=rule).fit(X, y, prediction=proba)
-    _, kept = rule._split_rows(1200, 0.3)
+    kept = rule.hold_back(1200, loss_bound=1.0)
     assert model.rule_.n_calibration_ == len(kept)
     assert 0 < model.defer(X, prediction=proba).mean() < 1
     with pytest.raises(ValueError, match="calibration cannot be given"):
