@@ -12,7 +12,7 @@ from tools.build_docs import pages
 from tools.update_readme import updated
 
 import condrisk
-from condrisk.paper.rwr import _methods
+from condrisk.paper.rwr import unregister_method
 
 ROOT = Path(__file__).parent.parent
 
@@ -93,10 +93,11 @@ def test_readme_code_runs(tmp_path, monkeypatch):
     """The blocks are one session, in the order of the page."""
     pytest.importorskip("matplotlib").use("Agg")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(_methods, "_registered", dict(_methods._registered))
     session = {}
     for number, block in enumerate(readme_blocks()):
         exec(compile(block, f"README block {number}", "exec"), session)
+    for name in re.findall(r'@register_method\("(.+?)"\)', "".join(readme_blocks())):
+        unregister_method(name)
 
 
 def test_readme_figures_are_those_of_the_records():

@@ -8,8 +8,8 @@ torch = pytest.importorskip("torch")
 from condrisk.datasets import CIFAR10  # noqa: E402
 from condrisk.paper import read_records  # noqa: E402
 from condrisk.paper._cached import CachedClassifier  # noqa: E402
+from condrisk.paper.cifar10 import Cifar10Config, run_cifar10  # noqa: E402
 from condrisk.paper.cifar10._networks import CLASSIFIERS, REGRESSORS, Networks  # noqa: E402
-from condrisk.paper.cifar10._run import Cifar10Config, run_cifar10  # noqa: E402
 from condrisk.paper.cifar10._seed import PREDICTORS, PROBABILITIES, Parts  # noqa: E402
 
 QUICK = Cifar10Config(quick=True)

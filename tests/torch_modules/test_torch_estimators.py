@@ -549,7 +549,7 @@ def test_it_needs_torch_and_scikit_learn_alone():
     blocked.append("skops")
     code = (
         "import numpy as np; from condrisk.torch import TorchClassifier; "
-        "import condrisk.datasets._cifar10; "
+        "import condrisk.datasets; "
         "import condrisk.paper.cifar10; from condrisk.paper.networks import create_model; "
         "X = np.zeros((8, 4, 4, 3), dtype=np.uint8); y = [0, 1] * 4; "
         "net = TorchClassifier(create_model, module_params={'name': 'resnet8'}, epochs=1); "
