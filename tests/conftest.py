@@ -5,7 +5,7 @@ import os
 import pytest
 from hypothesis import settings
 
-# Two at every run, three more with the slow tests: more seeds find what is rare, not what is broken.
+# Two at every run, three more with the slow tests: these find what is rare, not what is broken.
 SEEDS = [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3, 4))]
 
 # Busy machines are slow, not wrong. New examples are tried at every run, but not in CI, where a

@@ -73,9 +73,7 @@ def write_record(record: dict[str, dict[str, Any]], mutants: list[dict[str, Any]
     RECORD.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def first_failure(
-    tests: list[str], source: Path, seconds: float | None = None
-) -> str | None:
+def first_failure(tests: list[str], source: Path, seconds: float | None = None) -> str | None:
     """Return the first test that fails with the package in `source`, None if all pass."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "-p", "no:xdist", *tests]
     env = os.environ | {

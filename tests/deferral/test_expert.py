@@ -95,7 +95,9 @@ def test_a_large_batch_has_the_greatest_total_too(ties):
     assert_array_equal(np.bincount(chosen[chosen >= 0]), capacity)
     assert total(gain, chosen) == pytest.approx(best)
     # One whose places never run out takes what is worth it, and leaves the limited ones their best.
-    with_free = assigned(np.column_stack([gain, np.full(1500, 0.3)]), np.array([150, 250, 20, 1500]))
+    with_free = assigned(
+        np.column_stack([gain, np.full(1500, 0.3)]), np.array([150, 250, 20, 1500])
+    )
     assert (with_free >= 0).all()
     assert (gain[with_free == 0, 0] > 0.3).all()
 

@@ -138,7 +138,9 @@ def test_rows_that_tie_with_a_threshold_are_counted_as_accepted():
     """Two risks, and all of the loss at the greater one: nothing but ties."""
     risk, loss = np.repeat([0.2, 0.8], 500), np.repeat([0.0, 1.0], 500)
     for draw in (loss, 0.7 * loss):  # binomial tests, then bets
-        rule = RiskControlRule(0.1, cap=1.0, random_state=0).fit(risk, draw, calibration=(risk, draw))
+        rule = RiskControlRule(0.1, cap=1.0, random_state=0).fit(
+            risk, draw, calibration=(risk, draw)
+        )
         assert rule.threshold_ == 0.2
         assert_array_equal(rule.defer([0.2, 0.8]), [False, True])
 
@@ -298,7 +300,7 @@ def test_rate_and_bound_are_both_kept(kind):
 
 
 def test_rate_and_bound_share_the_error_and_the_bound_pays_for_the_choice():
-    """By the exact tests: half of the error for the rate; of the rest a share for each threshold."""
+    """Half of the error is for the rate; of the rest, each threshold has a share."""
     n_close = 0
     for k in range(60):
         rng = np.random.default_rng([20, k])

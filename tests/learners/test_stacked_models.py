@@ -12,7 +12,6 @@ from condrisk._state import without_training_rows
 from condrisk.datasets import make_gaussian_mixture, make_heteroscedastic
 from condrisk.learners import StackedClassifier, StackedRegressor
 
-
 REGRESSORS = ["ridge", "trees", "boosting", "process", "rough process"]
 
 

@@ -15,7 +15,6 @@ from condrisk import AutoRisk, Deferral
 from condrisk.datasets import make_gaussian_mixture, make_heteroscedastic
 from condrisk.metrics import deferral_loss
 
-
 MEMBERS = ["extra-trees", "forest on roots", "extra-trees on roots"]
 
 

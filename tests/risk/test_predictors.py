@@ -149,7 +149,7 @@ def test_an_answer_that_is_no_class_is_wrong_on_any_number_of_rows():
 
 @pytest.mark.parametrize("kind", [RegressionRisk, AutoRisk])
 def test_losses_take_the_place_of_targets(kind):
-    options = {"random_state": 0} | ({"cv": 3} if kind is AutoRisk else {"regressor": Ridge()})
+    options = QUICK if kind is AutoRisk else {"random_state": 0, "regressor": Ridge()}
     predictor = LinearRegression().fit(X, Y)
     loss = (predictor.predict(X) - Y) ** 2
     by_targets = kind(FrozenEstimator(predictor), **options).fit(X, Y)
@@ -296,7 +296,6 @@ def agreement(a, b):
     return abs(np.corrcoef(a, b)[0, 1]) if np.ptp(a) > 0 else 0.0
 
 
-@pytest.mark.parametrize("seed", range(3))
 def test_groups_do_not_leak_into_the_automatic_risk(seed):
     rows, hidden, groups = grouped_noise(seed)
     y = np.sqrt(hidden) * np.random.default_rng(seed + 50).normal(size=len(groups))
@@ -309,7 +308,6 @@ def test_groups_do_not_leak_into_the_automatic_risk(seed):
         assert best > 0.9
 
 
-@pytest.mark.parametrize("seed", range(3))
 def test_groups_do_not_leak_into_the_mixture_of_losses(seed):
     rows, hidden, groups = grouped_noise(seed)
     z = hidden * np.random.default_rng(seed + 50).exponential(size=len(groups))
