@@ -75,6 +75,17 @@ def test_import_loads_nothing_that_scikit_learn_does_not():
     assert not extra
 
 
+def test_rooms_load_what_they_need_when_it_is_needed():
+    """One interpreter for all of them: what one loads, another would hide, were any allowed."""
+    loaded = loaded_by(
+        "import condrisk.active, condrisk.deferral, condrisk.metrics, condrisk.plots, "
+        "condrisk.shift, condrisk.paper.baselines; "
+        "from condrisk.datasets import load_uci; load_uci('solar')"
+    )
+    heavy = {"PIL", "matplotlib", "polars", "pooch", "skactiveml", "skops", "torch"}
+    assert not heavy & loaded
+
+
 def test_every_module_imports_by_itself():
     names = [m.name for m in pkgutil.walk_packages(condrisk.__path__, "condrisk.")]
     code = "import importlib, sys; [importlib.import_module(n) for n in sys.argv[1:]]"
