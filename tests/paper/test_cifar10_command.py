@@ -31,13 +31,13 @@ def call(*arguments):
 
 
 def test_tables_and_files(home):
-    arguments = ["--quick", "--seeds", "2", "--first-seed", "4", "--device", "cpu"]
+    arguments = ["--quick", "--seeds", "1", "--first-seed", "4", "--device", "cpu"]
     arguments += ["--data-home", str(home)]
     done, shown = call(*arguments, "-o", "out")
     assert done.exit_code == 0, done.output
     for title in ("Table 1", "Table 2", "Table 6"):
         assert title in shown
-    assert {record["fold"] for record in read_records("out/records.jsonl")} == {4, 5}
+    assert {record["fold"] for record in read_records("out/records.jsonl")} == {4}
     for table in ("table1", "table2", "table6"):
         for suffix in (".md", ".tex", ".png"):
             assert (Path("out/report") / f"{table}{suffix}").stat().st_size > 100
