@@ -5,8 +5,8 @@
     python -m tools.mutants --survivors       those that survived the last time
 
 Nothing in the working tree is touched: `src` is copied to a temporary folder, changed there, and
-the tests of the mutant run against the copy, until the first one fails. What is found is merged
-into results/mutants.json, so that a part of the mutants can be run by itself.
+the tests of the mutant, less the slow ones, run against the copy until the first one fails. What is
+found is merged into results/mutants.json, so that a part of the mutants can be run by itself.
 
 Each mutant in tools/mutants.toml has these fields:
 
@@ -75,7 +75,8 @@ def write_record(record: dict[str, dict[str, Any]], mutants: list[dict[str, Any]
 
 def first_failure(tests: list[str], source: Path, seconds: float | None = None) -> str | None:
     """Return the first test that fails with the package in `source`, None if all pass."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "-p", "no:xdist", *tests]
+    options = ["-x", "-q", "-rfE", "-p", "no:xdist", "-m", "not slow"]
+    command = [sys.executable, "-m", "pytest", *options, *tests]
     env = os.environ | {
         "PYTHONPATH": str(source),
         "PYTHONDONTWRITEBYTECODE": "1",
