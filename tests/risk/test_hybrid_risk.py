@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.special import log_softmax
+from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
@@ -169,6 +169,26 @@ def test_the_pool_has_the_least_log_loss(parts, seed):
     for _ in range(50):
         other = [part + rng.normal(scale=0.05, size=part.shape) for part in pool]
         assert score(*other) > best - 1e-7
+
+
+def test_the_risk_is_the_scaled_plug_in_risk_of_the_pool(parts):
+    (X, y), (X_new, y_new) = parts
+    predictor = FrozenEstimator(LinearSVC().fit(X, y))
+    models = [GaussianNB().fit(X, y), RandomForestClassifier(5, random_state=0).fit(X, y)]
+    weight = np.random.default_rng(0).uniform(size=len(y_new))
+    risk = HybridRisk(predictor, probability=[FrozenEstimator(m) for m in models], random_state=0)
+    with pytest.warns(UserWarning, match="sample_weight is not used"):
+        risk.fit(X_new, y_new, sample_weight=weight)
+    weights, shifts = risk.pool_
+    logs = [np.log(np.maximum(model.predict_proba(X_new), 1e-6)) for model in models]
+    proba = softmax(np.tensordot(weights, logs, 1) + shifts, axis=1)
+    label = np.searchsorted(risk.classes_, predictor.predict(X_new))
+    wrong = 1 - proba[np.arange(len(label)), label]
+    np.testing.assert_allclose(risk.predict_risk(X_new), risk.scale_ * wrong)
+    # The scale makes the weighted mean right, up to the pools of the folds.
+    realised = np.average(risk.loss_values(X_new, y_new), weights=weight)
+    assert risk.scale_ * np.average(wrong, weights=weight) == pytest.approx(realised, rel=0.02)
+    assert abs(risk.scale_ - 1) > 1e-4
 
 
 def test_the_risk_is_right_on_average_over_the_rows_it_was_fitted_on(parts):
