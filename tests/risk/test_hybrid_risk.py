@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import ShuffleSplit
+from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
@@ -146,7 +147,6 @@ def test_one_pooled_model_is_a_temperature(world):
     np.testing.assert_allclose(pool.shifts, 0, atol=0.2)
 
 
-@pytest.mark.filterwarnings("ignore:sample_weight is not used")
 def test_the_pool_has_the_least_log_loss(parts, seed):
     """Of all pools near by, with any weights of the rows; and weights are repeats."""
     (X, y), (X_new, y_new) = parts
@@ -175,10 +175,9 @@ def test_the_risk_is_the_scaled_plug_in_risk_of_the_pool(parts):
     (X, y), (X_new, y_new) = parts
     predictor = FrozenEstimator(LinearSVC().fit(X, y))
     models = [GaussianNB().fit(X, y), RandomForestClassifier(5, random_state=0).fit(X, y)]
-    weight = np.random.default_rng(0).uniform(size=len(y_new))
+    weight = np.where(predictor.predict(X_new) == y_new, 1.0, 3.0)
     risk = HybridRisk(predictor, probability=[FrozenEstimator(m) for m in models], random_state=0)
-    with pytest.warns(UserWarning, match="sample_weight is not used"):
-        risk.fit(X_new, y_new, sample_weight=weight)
+    risk.fit(X_new, y_new, sample_weight=weight)
     weights, shifts = risk.pool_
     logs = [np.log(np.maximum(model.predict_proba(X_new), 1e-6)) for model in models]
     proba = softmax(np.tensordot(weights, logs, 1) + shifts, axis=1)
@@ -189,6 +188,20 @@ def test_the_risk_is_the_scaled_plug_in_risk_of_the_pool(parts):
     realised = np.average(risk.loss_values(X_new, y_new), weights=weight)
     assert risk.scale_ * np.average(wrong, weights=weight) == pytest.approx(realised, rel=0.02)
     assert abs(risk.scale_ - 1) > 1e-4
+
+
+def test_a_held_out_risk_is_not_scaled_by_its_own_loss(parts):
+    """All errors are in one fold: by the other folds there are none."""
+    (X, y), (X_new, _) = parts
+    predictor = FrozenEstimator(LinearSVC().fit(X, y))
+    _, fold = next(KFold(5, shuffle=True, random_state=0).split(X_new))
+    labels = predictor.predict(X_new)
+    labels[fold] = (labels[fold] + 1) % 3
+    model = FrozenEstimator(GaussianNB().fit(X, y))
+    risk = HybridRisk(predictor, probability=model, random_state=0).fit(X_new, labels)
+    assert_array_equal(risk.held_out_.losses[fold], 1.0)
+    assert_array_equal(risk.held_out_.risks[fold], 0.0)
+    assert (np.delete(risk.held_out_.risks, fold) > 0).all()
 
 
 def test_the_risk_is_right_on_average_over_the_rows_it_was_fitted_on(parts):
