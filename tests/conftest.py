@@ -5,7 +5,8 @@ import os
 import pytest
 from hypothesis import settings
 
-SEEDS = range(5)
+# Two at every run, three more with the slow tests: these find what is rare, not what is broken.
+SEEDS = [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3, 4))]
 
 # Busy machines are slow, not wrong. New examples are tried at every run, but not in CI, where a
 # failure must come from the change.
@@ -16,5 +17,5 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 @pytest.fixture(params=SEEDS)
 def seed(request):
-    """Each of five seeds: a test that holds for one lucky seed does not hold."""
+    """Each of several seeds: a test that holds for one lucky seed does not hold."""
     return request.param

@@ -105,6 +105,54 @@ def test_without_held_out_rows_rules_need_calibration_rows(rule):
             model.fit(X, Y)
 
 
+class Recording(BaseEstimator):
+    """A rule of somebody's own, which keeps what it was fitted on."""
+
+    def fit(self, risk, loss, *, X=None, sample_weight=None):
+        self.seen_ = (risk, loss, X, sample_weight)
+        return self
+
+    def defer(self, risk, *, X=None, cost=None):
+        return np.zeros(len(risk), dtype=bool)
+
+
+def test_a_rule_gets_the_held_out_rows_with_their_features_and_weights():
+    weight = np.arange(1.0, 601.0)
+    model = Deferral(HandMadeRiskWithHeldOut(), rule=Recording()).fit(X, Y, sample_weight=weight)
+    held_out = model.risk_.held_out_
+    risk, loss, rows, weights = model.rule_.seen_
+    assert_array_equal(risk, held_out.risks)
+    assert_array_equal(loss, held_out.losses)
+    assert_array_equal(rows, X[300:])
+    assert_array_equal(weights, weight[300:])
+
+
+class External(HandMadeRisk):
+    """Its predictor is elsewhere: a risk of each response that is given."""
+
+    def fit(self, X, y, *, sample_weight=None, prediction=None, **params):
+        return self
+
+    def predict(self, X, *, prediction=None):
+        return prediction
+
+    def predict_risk(self, X, *, prediction=None):
+        return np.abs(prediction)
+
+    def loss_values(self, X, y, *, prediction=None):
+        return np.abs(prediction - y)
+
+
+def test_given_responses_reach_every_method_where_there_is_no_assess():
+    said = np.linspace(-1, 1, 600)
+    model = Deferral(External(), cost=0.5).fit(X, Y, prediction=said)
+    decision = model.decide(X, prediction=said)
+    assert_array_equal(decision.prediction, said)
+    assert_array_equal(decision.risk, np.abs(said))
+    paid = np.where(np.abs(said) > 0.5, 0.5, np.abs(said - Y))
+    assert model.score(X, Y, prediction=said) == pytest.approx(-paid.mean())
+
+
 def test_budget_is_found_on_the_held_out_risks():
     model = Deferral(HandMadeRiskWithHeldOut(), rule=BudgetRule(0.1)).fit(X, Y)
     held_out = model.risk_.held_out_

@@ -12,7 +12,7 @@ from tools.build_docs import pages
 from tools.update_readme import updated
 
 import condrisk
-from condrisk.paper.rwr import _methods
+from condrisk.paper.rwr import unregister_method
 
 ROOT = Path(__file__).parent.parent
 
@@ -75,6 +75,17 @@ def test_import_loads_nothing_that_scikit_learn_does_not():
     assert not extra
 
 
+def test_rooms_load_what_they_need_when_it_is_needed():
+    """One interpreter for all of them: what one loads, another would hide, were any allowed."""
+    loaded = loaded_by(
+        "import condrisk.active, condrisk.deferral, condrisk.metrics, condrisk.plots, "
+        "condrisk.shift, condrisk.paper.baselines; "
+        "from condrisk.datasets import load_uci; load_uci('solar')"
+    )
+    heavy = {"PIL", "matplotlib", "polars", "pooch", "skactiveml", "skops", "torch"}
+    assert not heavy & loaded
+
+
 def test_every_module_imports_by_itself():
     names = [m.name for m in pkgutil.walk_packages(condrisk.__path__, "condrisk.")]
     code = "import importlib, sys; [importlib.import_module(n) for n in sys.argv[1:]]"
@@ -93,10 +104,11 @@ def test_readme_code_runs(tmp_path, monkeypatch):
     """The blocks are one session, in the order of the page."""
     pytest.importorskip("matplotlib").use("Agg")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(_methods, "_registered", dict(_methods._registered))
     session = {}
     for number, block in enumerate(readme_blocks()):
         exec(compile(block, f"README block {number}", "exec"), session)
+    for name in re.findall(r'@register_method\("(.+?)"\)', "".join(readme_blocks())):
+        unregister_method(name)
 
 
 def test_readme_figures_are_those_of_the_records():

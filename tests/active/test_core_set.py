@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from condrisk.active import _core_set, k_center
+from condrisk.active import k_center
 
 
 def largest_gap(X, centres, labelled):
@@ -42,12 +42,11 @@ def test_no_row_twice_even_if_all_are_alike():
     assert sorted(k_center(np.ones((5, 2)), 5, labelled=np.ones((1, 2)))) == [0, 1, 2, 3, 4]
 
 
-def test_blocks_make_no_difference(monkeypatch):
+def test_more_distances_than_are_held_at_once():
     rng = np.random.default_rng(0)
-    X, labelled = rng.normal(size=(50, 3)), rng.normal(size=(9, 3))
-    whole = k_center(X, 5, labelled=labelled)
-    monkeypatch.setattr(_core_set, "_BLOCK", 20)
-    assert k_center(X, 5, labelled=labelled).tolist() == whole.tolist()
+    X, labelled = rng.normal(size=(1500, 1)), rng.normal(size=(5000, 1))
+    X[[3, 1400]] = [[40.0], [-50.0]]  # one row in the first block of distances, one in the last
+    assert k_center(X, 2, labelled=labelled).tolist() == [1400, 3]
 
 
 @pytest.mark.parametrize(

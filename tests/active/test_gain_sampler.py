@@ -21,13 +21,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from condrisk import RegressionRisk
-from condrisk.active import GainSampler, split_risk
-from condrisk.active._gain import greedy_gains
-from condrisk.active._posterior import members, posterior_of
+from condrisk.active import GainSampler, RiskQueryStrategy, split_risk
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, size=(120, 2))
 Y = np.sin(2 * X[:, 0]) + 0.1 * RNG.normal(size=120)
+POOL = RNG.uniform(-2, 2, size=(20, 2))
 
 
 class Given(BaseEstimator):
@@ -48,6 +47,39 @@ class Given(BaseEstimator):
         return np.asarray(X)[:, 2]
 
 
+class Known(BaseEstimator):
+    """A model of a known posterior; the first column of a row is its position."""
+
+    def __init__(self, covariance=None, noise=None):
+        self.covariance = covariance
+        self.noise = noise
+
+    def fit(self, X, y):
+        self.fitted_ = True
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+    def posterior(self, X):
+        rows = np.asarray(X)[:, 0].astype(int)
+        return self.covariance[np.ix_(rows, rows)], self.noise[rows]
+
+
+def steps(model, pool, n_rows=1, **options):
+    """Return the rows that are chosen, and what every row is worth at each step."""
+    sampler = GainSampler(FrozenEstimator(model.fit(X, Y)), **options)
+    return RiskQueryStrategy(sampler, random_state=0).query(
+        X, Y, candidates=pool, batch_size=n_rows, return_utilities=True
+    )
+
+
+def first_gains(covariance, noise):
+    """Return Σₓ K(x, c)² / (K(c, c) + s(c)) of each row c."""
+    squares, total = (covariance**2).sum(axis=0), covariance.diagonal() + noise
+    return np.divide(squares, total, out=np.zeros(len(total)), where=total > 0)
+
+
 def random_covariance(n, rng):
     root = rng.normal(size=(n, n + 2))
     return root @ root.T / n
@@ -63,7 +95,7 @@ def conditioned(K, rows, noise):
 def test_gains_are_how_much_the_variances_fall(seed):
     rng = np.random.default_rng(seed)
     K, noise = random_covariance(12, rng), rng.uniform(0.01, 2, size=12)
-    chosen, gains = greedy_gains(K, noise, 5)
+    chosen, gains = steps(Known(K, noise), np.arange(12.0)[:, None], 5)
     known = []
     for k, found in zip(chosen, gains, strict=True):
         before = np.trace(conditioned(K, known, noise)) if known else np.trace(K)
@@ -71,17 +103,18 @@ def test_gains_are_how_much_the_variances_fall(seed):
         fall = {c: before - np.trace(conditioned(K, [*known, c], noise)) for c in others}
         assert k == max(fall, key=fall.get)
         assert [found[c] for c in others] == pytest.approx(list(fall.values()))
-        assert all(found[c] == -1 for c in known)
+        assert np.isnan(found[known]).all()
         known.append(int(k))
 
 
 def test_without_noise_and_with_twins_no_two_tell_the_same():
     K = np.kron(random_covariance(4, np.random.default_rng(1)), np.ones((3, 3)))  # each thrice
-    chosen, gains = greedy_gains(K, np.zeros(12), 6)
+    chosen, gains = steps(Known(K, np.zeros(12)), np.arange(12.0)[:, None], 6)
     assert sorted(k // 3 for k in chosen[:4]) == [0, 1, 2, 3]
     assert len(set(chosen)) == 6
-    assert gains[4:].max() < 1e-6 * gains[0].max()  # nothing is left to learn
-    assert greedy_gains(np.zeros((3, 3)), 0.0, 3)[0].tolist() == [0, 1, 2]
+    assert np.nanmax(gains[4:]) < 1e-6 * gains[0].max()  # nothing is left to learn
+    nothing = Known(np.zeros((3, 3)), np.zeros(3))
+    assert sorted(steps(nothing, np.arange(3.0)[:, None], 3)[0]) == [0, 1, 2]
 
 
 def test_noise_is_avoided_and_ignorance_is_sought():
@@ -96,16 +129,16 @@ def test_excess_takes_the_risk_beyond_the_variance_for_noise():
     one = GainSampler(Given(), risk=Given(), batch_size=3).fit(pool, None)
     # v² / max(v, g): 1/9, 2/3, 1/2.
     assert one.query(pool).tolist() == [1, 2, 0]
-    gains = one._gains(pool, 1)[1][0]
-    assert gains == pytest.approx([1 / 9, 2 / 3, 1 / 2])
+    _, gains = steps(Given(), pool, risk=Given())
+    assert gains[0] == pytest.approx([1 / 9, 2 / 3, 1 / 2])
 
 
 def test_share_scales_to_the_risk():
     pool = np.array([[1.0, 1.0, 4.0], [1.0, 1.0, 1.0], [3.0, 1.0, 2.0]])
-    one = GainSampler(Given(), risk=Given(), split="share", batch_size=3).fit(pool, None)
     reducible = split_risk(pool[:, 2], pool[:, 0], noise=pool[:, 1], how="share").reducible
     # At each row covariance and noise add up to the risk: gain = reducible² / risk.
-    assert one._gains(pool, 1)[1][0] == pytest.approx(reducible**2 / pool[:, 2])
+    _, gains = steps(Given(), pool, risk=Given(), split="share")
+    assert gains[0] == pytest.approx(reducible**2 / pool[:, 2])
 
 
 def test_gaussian_process_with_and_without_white_noise():
@@ -114,24 +147,26 @@ def test_gaussian_process_with_and_without_white_noise():
     white = GaussianProcessRegressor(
         kernel + WhiteKernel(0.3), alpha=1e-12, optimizer=None, normalize_y=True
     )
-    found = [posterior_of(gp.fit(X[:40], Y[:40]), X[40:60]) for gp in (quiet, white)]
-    scale = Y[:40].var()
-    for covariance, noise in found:
-        expected = quiet.predict(X[40:60], return_cov=True)[1]
-        assert covariance == pytest.approx(expected, abs=1e-8)
-        assert noise == pytest.approx(np.full(20, 0.3 * scale))
+    quiet.fit(X, Y)
+    covariance = quiet.predict(POOL, return_cov=True)[1]
+    expected = first_gains(covariance, 0.3 * Y.var())
+    for process in (quiet, white):
+        assert steps(process, POOL)[1][0] == pytest.approx(expected)
 
 
-def test_members_of_ensembles_average_to_their_predictions():
-    bagging = BaggingRegressor(Ridge(), n_estimators=7, max_features=0.5, random_state=0)
-    voting = VotingRegressor([("a", LinearRegression()), ("b", Ridge(10.0))])
-    for model in (RandomForestRegressor(9, random_state=0), bagging, voting):
-        model.fit(X, Y)
-        answers = members(model, X)
-        assert answers.mean(axis=0) == pytest.approx(model.predict(X))
-        covariance, noise = posterior_of(model, X)
-        assert covariance == pytest.approx(np.cov(answers.T, ddof=0))
-        assert noise is None
+def test_members_of_ensembles_vary_together():
+    forest = RandomForestRegressor(9, random_state=0).fit(X, Y)
+    bagging = BaggingRegressor(Ridge(), n_estimators=7, max_features=0.5, random_state=0).fit(X, Y)
+    voting = VotingRegressor([("a", LinearRegression()), ("b", Ridge(10.0))]).fit(X, Y)
+    own_features = zip(bagging.estimators_, bagging.estimators_features_, strict=True)
+    answers = {
+        forest: [tree.predict(POOL) for tree in forest.estimators_],
+        bagging: [model.predict(POOL[:, columns]) for model, columns in own_features],
+        voting: [model.predict(POOL) for model in voting.estimators_],
+    }
+    for model, said in answers.items():
+        expected = first_gains(np.cov(np.transpose(said), ddof=0), 0.2)
+        assert steps(model, POOL, noise=0.2)[1][0] == pytest.approx(expected)
 
 
 def test_members_of_classifiers_split_the_brier_score():
@@ -140,14 +175,22 @@ def test_members_of_classifiers_split_the_brier_score():
     )
     names = np.array(["x", "y", "z"])[labels]
     bagging = BaggingClassifier(LogisticRegression(), n_estimators=9, random_state=0)
+    # Of twenty rows some members know two classes only.
     small = BaggingClassifier(LogisticRegression(), n_estimators=9, max_samples=20, random_state=3)
     for model in (RandomForestClassifier(9, random_state=0), bagging, small):
         model.fit(rows, names)
-        proba = model.predict_proba(rows)
-        assert members(model, rows).mean(axis=0) == pytest.approx(proba)
-        covariance, noise = posterior_of(model, rows)
-        # What members disagree on, and what each of them is unsure of, add up.
-        assert covariance.diagonal() + noise == pytest.approx(1 - np.square(proba).sum(axis=1))
+        said = np.zeros((9, 90, 3))
+        for member, proba in zip(model.estimators_, said, strict=True):
+            proba[:, member.classes_.astype(int)] = member.predict_proba(rows)
+        assert said.mean(axis=0) == pytest.approx(model.predict_proba(rows))
+        covariance = sum(np.cov(said[:, :, k].T, ddof=0) for k in range(3))
+        # What members disagree on, and what each of them is unsure of, add up to the score.
+        noise = 1 - np.square(said).sum(axis=2).mean(axis=0)
+        sampler = GainSampler(FrozenEstimator(model))
+        _, gains = RiskQueryStrategy(sampler, missing_label="").query(
+            rows, names, candidates=rows, return_utilities=True
+        )
+        assert gains[0] == pytest.approx(first_gains(covariance, noise))
 
 
 def test_chunks_pipelines_and_frozen_models():
@@ -172,10 +215,10 @@ def test_candidates_are_a_fair_draw():
     """With no candidate to spare, every row is as likely to be chosen as any other."""
     pool = np.tile([1.0, 1.0, 1.0], (10, 1))
     counts = np.zeros(10)
-    one = GainSampler(Given(), batch_size=2, max_candidates=2).fit(pool, None)
     rng = np.random.RandomState(0)
+    one = GainSampler(Given(), batch_size=2, max_candidates=2, random_state=rng).fit(pool, None)
     for _ in range(2000):
-        counts[one._query([pool], 2, rng)] += 1
+        counts[one.query(pool)] += 1
     assert np.abs(counts / 2000 - 0.2).max() < 0.045  # five standard errors
 
 
@@ -217,9 +260,9 @@ def test_bad_input_is_named(options, error, words):
 
 
 def test_a_process_of_several_targets_is_refused():
-    gp = GaussianProcessRegressor(optimizer=None).fit(X, np.c_[Y, Y])
+    gp = FrozenEstimator(GaussianProcessRegressor(optimizer=None).fit(X, np.c_[Y, Y]))
     with pytest.raises(ValueError, match="several here"):
-        posterior_of(gp, X)
+        GainSampler(gp).fit(X, Y).query(X)
 
 
 def test_split_risk():

@@ -1,8 +1,6 @@
 """`RiskQueryStrategy`: scikit-activeml's protocol, without it and, where installed, within it."""
 
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -105,11 +103,6 @@ def test_bad_input_is_named(y, options, words):
         RiskQueryStrategy(strategies()[0]).query(X, y, **options)
     with pytest.raises(TypeError, match="sampler must be"):
         RiskQueryStrategy(LinearRegression()).query(X, half_known(TARGET))
-
-
-def test_the_package_is_not_needed():
-    code = "import sys, condrisk.active; sys.exit('skactiveml' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 # -- with scikit-activeml ---------------------------------------------------------------------

@@ -5,8 +5,6 @@ import hashlib
 import http.server
 import os
 import socket
-import subprocess
-import sys
 import threading
 from importlib.resources import files
 from pathlib import Path
@@ -212,12 +210,6 @@ def test_another_target():
 def test_wrong_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):
         load_uci(**arguments)
-
-
-def test_embedded_data_need_no_pooch():
-    code = "import sys; from condrisk.datasets import load_uci; load_uci('solar'); "
-    code += "sys.exit('pooch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 # The files of uci_datasets ------------------------------------------------------------------------

@@ -97,6 +97,27 @@ def test_the_backward_rule_is_that_of_the_theory(seed):
     assert_allclose(decision.risk, risks[decision.stage, np.arange(len(X))])
 
 
+class Memory(RegressorMixin, BaseEstimator):
+    """Knows the value of every row that it has seen; of others it expects the worst."""
+
+    def fit(self, X, y):
+        self.values_ = dict(zip(map(bytes, np.asarray(X)), y, strict=True))
+        return self
+
+    def predict(self, X):
+        return np.array([self.values_.get(bytes(row), 9.0) for row in np.asarray(X)])
+
+
+def test_the_value_of_going_on_has_not_seen_the_row():
+    """Three models: by what other rows tell, going on from the second never pays."""
+    X = rows(200) + np.arange(200)[:, None] / 1000  # no two rows are the same
+    flat = [known([[risk, risk]] * 3) for risk in (0.9, 0.5, 0.1)]
+    model = Cascade(flat, fee=[0.0, 0.1], regressor=Memory()).fit(X)
+    first, second = model.continuations_
+    assert set(second.values_.values()) == {0.1}
+    assert set(first.values_.values()) == {0.5}  # its own value would have been 0.1 + 0.1
+
+
 def test_it_looks_past_the_dear_model():
     """The dear model alone is not worth its fee; with the human behind it, it is."""
     X = rows()

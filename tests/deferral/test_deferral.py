@@ -103,6 +103,12 @@ def test_budget_of_a_frozen_predictor_is_met_on_the_held_out_risks(world):
     assert (model.risk_.held_out_.risks > model.rule_.threshold_).mean() == 0.2
 
 
+def test_a_model_that_decides_by_itself_is_refused(world, risk):
+    for inner in (Deferral(risk, cost=1.0), FrozenEstimator(Deferral(risk, cost=1.0))):
+        with pytest.raises(ValueError, match="decides by itself"):
+            Deferral(inner, cost=1.0).fit(world.X, world.y)
+
+
 def test_a_frozen_risk_is_used_as_it_is(world, risk):
     fitted = risk.fit(world.X, world.y)
     fresh = world.sample(200, random_state=1)

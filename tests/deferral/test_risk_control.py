@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from condrisk import BudgetRule, Deferral, PlugInRisk, RegressionRisk, make_loss
 from condrisk.datasets import make_gaussian_mixture, make_heteroscedastic
 from condrisk.deferral import RateControlRule, RiskControlRule
+from condrisk.inference import binomial_p_values, binomial_upper
 from condrisk.losses import get_loss
 
 RULES = [RiskControlRule(0.1, cap=1.0), RateControlRule(0.2, cap=1.0)]
@@ -133,6 +134,29 @@ def test_losses_and_target_may_be_measured_in_other_units():
     assert_allclose(plain.p_values_, scaled.p_values_)
 
 
+def test_rows_that_tie_with_a_threshold_are_counted_as_accepted():
+    """Two risks, and all of the loss at the greater one: nothing but ties."""
+    risk, loss = np.repeat([0.2, 0.8], 500), np.repeat([0.0, 1.0], 500)
+    for draw in (loss, 0.7 * loss):  # binomial tests, then bets
+        rule = RiskControlRule(0.1, cap=1.0, random_state=0).fit(
+            risk, draw, calibration=(risk, draw)
+        )
+        assert rule.threshold_ == 0.2
+        assert_array_equal(rule.defer([0.2, 0.8]), [False, True])
+
+
+def test_the_lower_of_two_values_need_not_be_zero():
+    """Losses of 2 or 4 with a mean of 2.2: a chance of 0.1 of the greater one."""
+    rng = np.random.default_rng(16)
+    u = rng.random(4000)
+    loss = np.where(rng.random(4000) < 0.1, 4.0, 2.0)
+    rule = RiskControlRule(2.3, cap=4.0, random_state=0).fit(u, loss)
+    assert rule.test_ == "binomial"
+    assert rule.threshold_ == np.inf
+    with pytest.warns(UserWarning, match="everything is deferred"):
+        RiskControlRule(2.1, cap=4.0, random_state=0).fit(u, loss)
+
+
 def test_losses_of_two_values_that_turn_out_to_have_more_are_rounded_up():
     """What is found on the rows to choose on must not break the promise on the others."""
     rng = np.random.default_rng(8)
@@ -153,6 +177,57 @@ def test_calibration_losses_decide_about_the_threshold_but_not_what_is_tried():
     assert other.threshold_ == np.inf  # without a loss everything is accepted
     assert_array_equal(other.defer([0.0, 1e9]), [False, False])
     assert one.threshold_ < 0.25
+
+
+def test_a_sorted_table_does_no_harm():
+    """Small losses first: taken in that order, the bets would be won before they are lost."""
+    rng = np.random.default_rng(17)
+    loss = np.sort(rng.random(3000))
+    rule = RiskControlRule(0.3, cap=1.0, random_state=0)  # the mean is 0.5
+    with pytest.warns(UserWarning, match="everything is deferred"):
+        rule.fit(rng.random(1000), rng.random(1000), calibration=(rng.random(3000), loss))
+    assert rule.test_ == "betting"
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_what_is_tried_does_not_depend_on_the_rows_that_test_it(rule):
+    """A rule that divides pairs by itself: new losses of the tested rows, the same thresholds."""
+    rng = np.random.default_rng(18)
+    risk, loss = pairs(rng, 1000)
+    rule = clone(rule).set_params(random_state=0)
+    kept = rule.hold_back(1000, fits_model=False)
+    other = loss.copy()
+    other[kept] = 0.0
+    one, two = clone(rule).fit(risk, loss), clone(rule).fit(risk, other)
+    assert one.n_calibration_ == len(kept) == 700
+    if isinstance(rule, RiskControlRule):
+        assert_array_equal(one.thresholds_, two.thresholds_)
+        assert one.threshold_ < two.threshold_ == np.inf
+        risk[kept] = 2.0  # nor is what they would be tested at looked at
+        with pytest.warns(UserWarning, match="everything is deferred"):
+            assert_array_equal(clone(rule).fit(risk, loss).thresholds_, one.thresholds_)
+    else:
+        assert one.threshold_ == two.threshold_
+        assert two.risk_bound_ < 0.01 < 0.3 < one.risk_bound_
+
+
+def test_a_cap_above_the_greatest_loss_is_no_cap():
+    rng = np.random.default_rng(19)
+    fit, held = pairs(rng, 1000), pairs(rng, 1000)
+    found = [
+        RiskControlRule(0.1, cap=cap, random_state=0).fit(*fit, calibration=held, loss_bound=1.0)
+        for cap in (None, 1.0, 5.0)
+    ]
+    assert len({rule.threshold_ for rule in found}) == 1
+    assert {rule.test_ for rule in found} == {"binomial"}
+
+
+def test_groups_are_held_back_whole():
+    groups = np.arange(400) // 20
+    rule = RiskControlRule(0.1, cap=1.0, guarantee=False, calibration_size=0.5, random_state=0)
+    kept = rule.hold_back(400, groups=groups)
+    assert len(kept) == 200
+    assert not set(groups[kept]) & set(np.delete(groups, kept))
 
 
 def test_tests_stop_at_the_first_failure():
@@ -224,6 +299,40 @@ def test_rate_and_bound_are_both_kept(kind):
     assert 0 < np.mean(bounds) < 0.06
 
 
+def test_rate_and_bound_share_the_error_and_the_bound_pays_for_the_choice():
+    """Half of the error is for the rate; of the rest, each threshold has a share."""
+    n_close = 0
+    for k in range(60):
+        rng = np.random.default_rng([20, k])
+        fit, (v, y) = pairs(rng, 1000), pairs(rng, 500)
+        rule = RateControlRule(0.3, cap=1.0, random_state=0).fit(*fit, calibration=(v, y))
+        deferred, accepted = v > rule.threshold_, v <= rule.threshold_
+        p_value = binomial_p_values(deferred.sum(), 500, 0.3)
+        assert p_value <= 0.05 or rule.threshold_ == np.inf
+        n_close += 0.05 / 4 < p_value <= 0.05  # such that a greater level would go further
+        limits = [
+            binomial_upper(int(y[accepted].sum()), int(accepted.sum()), level)
+            for level in (0.05 / 2, 0.05 / 10)  # of one threshold, and of nine
+        ]
+        assert limits[0] <= rule.risk_bound_ <= limits[1]
+    assert n_close > 5
+
+
+def test_a_rate_does_not_count_ties_with_the_threshold():
+    risk = np.repeat([0.2, 0.8], [800, 200])
+    rule = RateControlRule(0.3, cap=1.0, random_state=0).fit(risk, risk, calibration=(risk, risk))
+    assert rule.threshold_ == 0.2
+    assert_array_equal(rule.defer([0.2, 0.8]), [False, True])
+
+
+def test_a_bound_that_nothing_refutes_is_the_greatest_loss():
+    rng = np.random.default_rng(21)
+    u = rng.random(500)
+    rule = RateControlRule(0.3, cap=1.0, random_state=0)
+    rule.fit(u, rng.random(500), calibration=(u, np.ones(500)))
+    assert (rule.test_, rule.risk_bound_) == ("betting", 1.0)
+
+
 def test_rate_of_zero_defers_none_and_still_bounds_the_risk():
     rng = np.random.default_rng(14)
     rule = RateControlRule(0.0, cap=1.0, random_state=0).fit(*pairs(rng, 3000))
@@ -246,7 +355,7 @@ def plug_in():
 def test_rows_are_set_aside_from_predictor_and_risk(world):
     """Labels of the kept rows change the threshold, and nothing else."""
     rule = RiskControlRule(0.12, random_state=0)
-    _, kept = rule._split_rows(1500, 0.3)
+    kept = rule.hold_back(1500, loss_bound=1.0)
     model = Deferral(plug_in(), rule=rule).fit(world.X, world.y)
     y = world.y.copy()
     y[kept] = (y[kept] + 1) % 3
@@ -262,7 +371,8 @@ def test_rows_are_set_aside_from_predictor_and_risk(world):
 
 def test_given_calibration_rows_equal_the_same_rows_set_aside(world):
     rule = RiskControlRule(0.12, random_state=0)
-    rest, kept = rule._split_rows(1500, 0.3)
+    kept = rule.hold_back(1500, loss_bound=1.0)
+    rest = np.delete(np.arange(1500), kept)
     model = Deferral(plug_in(), rule=rule).fit(world.X, world.y)
     given = Deferral(plug_in(), rule=rule)
     given.fit(world.X[rest], world.y[rest], calibration=(world.X[kept], world.y[kept]))
@@ -395,7 +505,8 @@ def test_weights_reach_the_rule_with_routing_and_without(world):
     rule = RiskControlRule(0.12, max_weight=1.0, random_state=0)
     plain = Deferral(plug_in(), rule=rule).fit(world.X, world.y, sample_weight=weight)
     assert plain.rule_.test_ == "betting"
-    rest, kept = rule._split_rows(1500, 0.3)
+    kept = rule.hold_back(1500, loss_bound=1.0)
+    rest = np.delete(np.arange(1500), kept)
     given = Deferral(plug_in(), rule=rule).fit(
         world.X[rest],
         world.y[rest],
@@ -411,13 +522,24 @@ def test_weights_reach_the_rule_with_routing_and_without(world):
     assert routed.rule_.threshold_ == plain.rule_.threshold_
 
 
+def test_losses_that_are_given_are_what_is_tested(world):
+    rule = RiskControlRule(0.1, cap=1.0, random_state=0)
+    kept = rule.hold_back(1500)
+    loss = np.zeros(1500)
+    model = Deferral(RegressionRisk("precomputed", regressor=Ridge()), rule=rule)
+    assert not clone(model).fit(world.X, loss=loss).defer(world.X).any()
+    loss[kept] = 1.0
+    with pytest.warns(UserWarning, match="everything is deferred"):
+        assert model.fit(world.X, loss=loss).defer(world.X).all()
+
+
 def test_a_predictor_that_lives_elsewhere(world):
     proba = LogisticRegression().fit(world.X[:300], world.y[:300]).predict_proba(world.X)
     X, y, proba = world.X[300:], world.y[300:], proba[300:]
     rule = RiskControlRule(0.12, random_state=0)
     risk = PlugInRisk("precomputed", probability=LogisticRegression())
     model = Deferral(risk, rule=rule).fit(X, y, prediction=proba)
-    _, kept = rule._split_rows(1200, 0.3)
+    kept = rule.hold_back(1200, loss_bound=1.0)
     assert model.rule_.n_calibration_ == len(kept)
     assert 0 < model.defer(X, prediction=proba).mean() < 1
     with pytest.raises(ValueError, match="calibration cannot be given"):

@@ -36,6 +36,13 @@ def test_budget_is_used_as_far_as_ties_allow(risk, rate):
         assert deferred.sum() + next_block.sum() > rate * len(risk) * (1 - 1e-9)
 
 
+@pytest.mark.parametrize(("rate", "n"), [(0.29, 100), (0.57, 100), (0.07, 100)])
+def test_rounding_takes_no_row_from_a_budget(rate, n):
+    """0.29 of a hundred rows are 29, though 0.29 * 100 is 28.999…"""
+    risk = np.arange(n)
+    assert BudgetRule(rate).fit(risk, risk).defer(risk).sum() == round(rate * n)
+
+
 @given(risks, rates, st.randoms())
 def test_integer_weights_equal_repeats(risk, rate, random):
     weight = np.array([random.randint(0, 3) for _ in risk])

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.decomposition import TruncatedSVD
 from sklearn.ensemble import IsolationForest, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, Ridge
@@ -52,6 +52,24 @@ EXPECTED = {
 )
 def test_deferral_with_it_passes_the_checks_of_scikit_learn(estimator, check):
     check(estimator)
+
+
+class FirstColumn(BaseEstimator):
+    """The support of a row is written in it."""
+
+    def fit(self, X, y=None):
+        self.fitted_ = True
+        return self
+
+    def score_samples(self, X):
+        return np.asarray(X)[:, 0]
+
+
+def test_just_the_minimum_of_support_is_enough():
+    X = np.array([[1.0], [2.0], [3.0]])
+    rule = SupportRule(minimum=2.0, support=FirstColumn()).fit(np.zeros(3), np.zeros(3), X=X)
+    assert_array_equal(rule.defer(np.zeros(3), X=X, cost=0.5), [True, False, False])
+    assert rule.defer(np.ones(3), X=X, cost=0.5).all()  # and what the inner rule defers
 
 
 @pytest.mark.parametrize("name", SUPPORTS)

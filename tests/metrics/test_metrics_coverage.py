@@ -7,7 +7,6 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.metrics import auc, zero_one_loss
 
-from condrisk import _blocks
 from condrisk.metrics import aurc, excess_aurc, risk_coverage_curve
 
 
@@ -62,13 +61,24 @@ def test_area_against_a_loop(rows):
     assert aurc(loss, risk) == pytest.approx(loop_area(loss, risk, np.ones(60)), rel=1e-12)
 
 
-@pytest.mark.parametrize("chunk", [1, 2, 3, 7, 59, 60, 61])
-def test_ties_across_chunks(rows, chunk, monkeypatch):
-    loss, risk, weight = rows
-    monkeypatch.setattr(_blocks, "CHUNK", chunk)
-    expected = loop_area(loss, risk, weight)
-    assert aurc(loss, risk, sample_weight=weight) == pytest.approx(expected, rel=1e-12)
-    test_curve_against_a_loop(rows)
+@pytest.mark.parametrize("n_distinct", [1, 2, 5, 40, 30_000])
+def test_more_rows_than_are_looked_at_at_once(n_distinct, seed):
+    """Ties go across the borders of what is handled at a time, wherever these are."""
+    rng = np.random.default_rng(seed)
+    n = 30_000
+    loss, weight = rng.exponential(size=n), rng.uniform(0, 2, n)
+    risk = rng.permutation(n) if n_distinct == n else rng.integers(0, n_distinct, n)
+    found = risk_coverage_curve(loss, risk, sample_weight=weight)
+    below = np.bincount(risk, weights=weight).cumsum()
+    costs = np.bincount(risk, weights=weight * loss).cumsum()
+    for one, other in zip(
+        found, (below / below[-1], costs / below, np.arange(n_distinct)), strict=True
+    ):
+        assert_allclose(one, other, rtol=1e-11)
+    share = below / below[-1]
+    width = np.diff(share - share * np.log(share), prepend=0.0)
+    area = (width * np.diff(costs, prepend=0.0) / np.diff(below, prepend=0.0)).sum()
+    assert aurc(loss, risk, sample_weight=weight) == pytest.approx(area, rel=1e-9)
 
 
 def test_area_against_scikit_learn_on_a_fine_curve(rows):

@@ -2,14 +2,16 @@
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 torch = pytest.importorskip("torch")
 
+from condrisk.app.cli import app  # noqa: E402
 from condrisk.datasets import CIFAR10  # noqa: E402
 from condrisk.paper import read_records  # noqa: E402
 from condrisk.paper._cached import CachedClassifier  # noqa: E402
+from condrisk.paper.cifar10 import Cifar10Config, run_cifar10  # noqa: E402
 from condrisk.paper.cifar10._networks import CLASSIFIERS, REGRESSORS, Networks  # noqa: E402
-from condrisk.paper.cifar10._run import Cifar10Config, run_cifar10  # noqa: E402
 from condrisk.paper.cifar10._seed import PREDICTORS, PROBABILITIES, Parts  # noqa: E402
 
 QUICK = Cifar10Config(quick=True)
@@ -62,6 +64,18 @@ def test_a_record_for_every_network_and_method(finished):
     assert read_records(folder / "records.jsonl") == records
     assert told[0] == (None, None, "seed 3: training CNN (predictor)")
     assert told[-1] == (1, 1, "seed 3")
+
+
+def test_the_command_shows_and_writes_what_is_there(finished, monkeypatch):
+    monkeypatch.setattr("condrisk.paper.cifar10._run.train_networks", pytest.fail)
+    folder = finished[0]
+    arguments = ["reproduce", "cifar10", "--quick", "--device", "cpu", "-o", str(folder)]
+    one = CliRunner().invoke(app, [*arguments, "--seeds", "1", "--first-seed", "3"])
+    assert one.exit_code == 0, one.output
+    for number in (1, 2, 6):
+        assert f"Table {number}" in one.output
+        for suffix in (".md", ".tex", ".png"):
+            assert (folder / "report" / f"table{number}{suffix}").stat().st_size > 100
 
 
 def test_figures_of_a_record(finished):

@@ -27,7 +27,7 @@ def rows(seed, n=300, d=4):
     [((64,), "auto"), ((16, 8), 100), ((8, 8, 8), 64), (5, 1000), ((16, 8), 1)],
 )
 def test_agrees_with_separate_fits_of_scikit_learn(hidden, batch_size, seed):
-    X, Y = rows(seed, n=60 if batch_size == 1 else 300)
+    X, Y = rows(seed, n=20 if batch_size == 1 else 300)
     settings = {
         "hidden_layer_sizes": hidden,
         "batch_size": batch_size,

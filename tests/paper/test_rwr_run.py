@@ -108,7 +108,7 @@ run_rwr(folder, sets=["housing", "forest"], methods=["LR+LR", "LR+RF"], n_jobs=n
 """
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_killed_and_resumed(finished, tmp_path, n_jobs):
     command = [sys.executable, "-c", RUN, str(tmp_path), str(n_jobs)]
     process = subprocess.Popen(command, start_new_session=True)

@@ -7,8 +7,7 @@ import pytest
 
 from condrisk.datasets import make_heteroscedastic
 from condrisk.paper.theory._cantor import fat_cantor_measure
-from condrisk.paper.theory.simulations import _plug_in, _rejection, _separable
-from condrisk.paper.theory.simulations._settings import TheoryConfig
+from condrisk.paper.theory.simulations import TheoryConfig, _plug_in, _rejection, _separable
 
 QUICK = TheoryConfig(quick=True)
 

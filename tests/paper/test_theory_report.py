@@ -1,11 +1,13 @@
-"""Tables, figures and pages of the study of the theory."""
+"""Tables, figures and pages of the study of the theory, as the command makes them."""
 
 import re
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from condrisk.paper.theory.simulations import TheoryConfig, run_theory
+from condrisk.app.cli import app
+from condrisk.paper import read_records
 from condrisk.paper.theory.simulations._page import EXAMPLE, practitioner_page
 from condrisk.paper.theory.simulations._results import bound_slope, excess_slope, log_slope
 from condrisk.paper.theory.simulations._run import PARTS
@@ -26,10 +28,38 @@ NAMES = [
 ]
 
 
+def call(folder, *arguments):
+    command = ["reproduce", "theory", *arguments, "-o", str(folder)]
+    done = CliRunner().invoke(app, command, env={"COLUMNS": "160"})
+    return done, re.sub(r"\x1b\[[0-9;]*m", "", done.output)
+
+
 @pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("quick")
-    return run_theory(folder, config=TheoryConfig(quick=True))
+def quick(tmp_path_factory):
+    """Return the folder of the quick study, run once as a person would, and what was printed."""
+    folder = tmp_path_factory.mktemp("study") / "quick"
+    done, shown = call(folder, "--quick", "--n-jobs", "1")
+    assert done.exit_code == 0, done.output
+    return folder, shown
+
+
+@pytest.fixture(scope="module")
+def records(quick):
+    return read_records(quick[0] / "records.jsonl")
+
+
+def test_the_command_prints_tables_and_a_second_call_the_same(quick):
+    folder, shown = quick
+    for title in ("Valid bounds", "Printed and false", "risk_error_interval at 95 %"):
+        assert title in shown
+    assert (folder / "report" / "README.md").read_text().startswith("# ")
+    assert (folder / "report" / "excess.png").stat().st_size > 10_000
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    assert call(folder, "--quick")[1] == shown
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+    done, shown = call(folder)
+    assert done.exit_code == 2
+    assert "another configuration" in " ".join(shown.split())
 
 
 def texts(table, group, label):
@@ -98,22 +128,22 @@ def test_rates_of_the_study(records):
     assert bound_slope(records, "plug_in").value == pytest.approx(-0.25, abs=0.01)
 
 
-def test_pages_link_to_what_is_there(records, tmp_path):
-    written = REPORT.write(records, tmp_path)
-    names = {path.name for path in written if path.parent == tmp_path}
+def test_pages_link_to_what_is_there(records, quick):
+    folder = quick[0] / "report"
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    written = REPORT.write(records, folder)
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+    names = {path.name for path in written if path.parent == folder}
     assert names == {"README.md", "simulations.md", *(f"{name}.png" for name in REPORT.figures)}
     for page in ("README.md", "simulations.md"):
-        text = (tmp_path / page).read_text()
+        text = (folder / page).read_text()
         links = re.findall(r"\]\(([^)]+)\)", text)
         assert links
         assert set(links) <= names
         assert "nan" not in text
     for table in NAMES:
         for suffix in (".md", ".tex", ".png"):
-            assert (tmp_path / "tables" / f"{table}{suffix}").stat().st_size > 100
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    assert REPORT.write(records, tmp_path) == written
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+            assert (folder / "tables" / f"{table}{suffix}").stat().st_size > 100
 
 
 def test_the_page_names_every_false_claim(records):

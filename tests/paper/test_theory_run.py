@@ -78,7 +78,7 @@ run_theory(
 """
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_killed_and_resumed(finished, tmp_path, n_jobs):
     command = [sys.executable, "-c", RUN, str(tmp_path), str(n_jobs), *CHOSEN]
     process = subprocess.Popen(command, start_new_session=True)

@@ -8,8 +8,14 @@ import pytest
 from scipy import integrate, optimize, stats
 
 from condrisk.inference import sample_size
-from condrisk.paper.theory._bound import Bound
-from condrisk.paper.theory.simulations import _coverage, _excess, _median, _planning
+from condrisk.paper.theory import Bound
+from condrisk.paper.theory.simulations import (
+    TheoryConfig,
+    _coverage,
+    _excess,
+    _median,
+    _planning,
+)
 from condrisk.paper.theory.simulations._cells import (
     LossCells,
     cell_complexity,
@@ -17,7 +23,6 @@ from condrisk.paper.theory.simulations._cells import (
     make_loss_cells,
     mean_absolute_sum,
 )
-from condrisk.paper.theory.simulations._settings import TheoryConfig
 
 
 def all_signs(n):

@@ -15,10 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from condrisk import Deferral, PlugInRisk, RegressionRisk, huber, make_loss, pinball
-from condrisk._drawing import GREY
 from condrisk.datasets import make_gaussian_mixture, make_heteroscedastic
 from condrisk.plots import RiskProfileDisplay
-from condrisk.plots._profile import MAX_ROWS
 
 draw = RiskProfileDisplay.from_predictions
 
@@ -95,7 +93,7 @@ def test_many_rows_are_thinned_evenly(seed):
     truth, noise, risk = rng.normal(size=(3, n))
     drawn = draw(truth, truth + noise, risk**2)
     x, y = drawn.truth_.get_data()
-    assert len(x) == len(drawn.prediction_.get_xdata()) == len(bar_ends(drawn)) == MAX_ROWS
+    assert len(x) == len(drawn.prediction_.get_xdata()) == len(bar_ends(drawn)) == 400
     assert (y[0], y[-1]) == (truth.min(), truth.max())
     assert np.ptp(np.diff(x)) < 2 / n
     assert "400 of 10,000" in drawn.ax_.get_xlabel()
@@ -126,7 +124,7 @@ def test_truth_is_drawn_once_for_the_same_rows(rows):
 @pytest.mark.parametrize("style", ["default", "dark_background"])
 def test_truth_has_the_colour_of_the_text(rows, style):
     with plt.style.context(style):
-        assert draw(*rows).truth_.get_color() == plt.rcParams["axes.labelcolor"] != GREY
+        assert draw(*rows).truth_.get_color() == plt.rcParams["axes.labelcolor"] != "#808080"
 
 
 WRAPPERS = {

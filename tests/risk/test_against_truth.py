@@ -31,13 +31,16 @@ WORLDS = {
 
 
 @pytest.mark.parametrize("name", WORLDS)
-def test_the_default_regressor_explains_the_risk_at_20_000_rows(name, seed):
+@pytest.mark.parametrize(
+    ("n_rows", "least"), [(4000, 0.8), pytest.param(20_000, 0.9, marks=pytest.mark.slow)]
+)
+def test_the_default_regressor_explains_the_risk(name, n_rows, least, seed):
     make, options = WORLDS[name]
-    world = make(20_000, **options, random_state=seed)
+    world = make(n_rows, **options, random_state=seed)
     fresh = world.sample(5000, random_state=seed + 1000)
     risk = fitted(world, LinearRegression(), seed)
     truth = world.risk(risk.predictor_, fresh.X)
-    assert explained(risk.predict_risk(fresh.X), truth) > 0.9
+    assert explained(risk.predict_risk(fresh.X), truth) > least
 
 
 @pytest.mark.parametrize(
@@ -50,18 +53,22 @@ def test_the_default_regressor_explains_the_risk_at_20_000_rows(name, seed):
         (make_gaussian_mixture, LogisticRegression(), "log_loss"),
     ],
 )
-def test_the_error_against_the_true_risk_falls_as_rows_grow(make, predictor, loss):
+@pytest.mark.parametrize(
+    ("sizes", "n_seeds"),
+    [((100, 1500), 2), pytest.param((200, 1000, 5000), 5, marks=pytest.mark.slow)],
+)
+def test_the_error_against_the_true_risk_falls_as_rows_grow(make, predictor, loss, sizes, n_seeds):
     errors = []
-    for n_rows in (200, 1000, 5000):
+    for n_rows in sizes:
         of_seeds = []
-        for seed in range(5):
+        for seed in range(n_seeds):
             world = make(n_rows, random_state=seed)
             fresh = world.sample(3000, random_state=seed + 1000)
             risk = fitted(world, predictor, seed, loss)
             truth = world.risk(risk.predictor_, fresh.X, loss=loss)
             of_seeds.append(np.mean((risk.predict_risk(fresh.X) - truth) ** 2) / np.var(truth))
         errors.append(np.mean(of_seeds))
-    assert errors[2] < errors[1] < errors[0]
+    assert (np.diff(errors) < 0).all()
 
 
 @pytest.mark.parametrize("loss", ["zero_one", "log_loss", "brier", "matrix"])

@@ -11,11 +11,11 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit
+from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from condrisk import AutoRisk, BudgetRule, Deferral, HybridRisk, PlugInRisk, RegressionRisk
 from condrisk.datasets import make_gaussian_mixture, make_heteroscedastic
-from condrisk.risk import _held_out
 
 WORLD = make_heteroscedastic(300, random_state=0)
 X, Y = WORLD.X, WORLD.y
@@ -88,6 +88,54 @@ def test_rows_of_one_split_and_of_repeated_ones():
     assert_array_equal(thrice.held_out_.rows, np.arange(300))
 
 
+def test_a_row_that_is_held_out_twice_does_not_teach_its_own_risk():
+    twice = RepeatedKFold(n_splits=3, n_repeats=2, random_state=0)
+    risk = RegressionRisk(LinearRegression(), regressor=Memory(), clip=False, cv=twice)
+    held_out = risk.fit(X, Y).held_out_
+    assert_array_equal(held_out.rows, np.arange(300))
+    assert_array_equal(held_out.risks, -1.0)  # of neither of its two losses
+
+
+def test_a_split_that_trains_on_what_it_holds_out_is_refused():
+    everything = np.arange(300)
+    risk = RegressionRisk(LinearRegression(), regressor=Ridge(), cv=[(everything, everything[:9])])
+    with pytest.raises(ValueError, match="cv gives a split that holds out rows it also trains on"):
+        risk.fit(X, Y)
+
+
+class Noting(GaussianNB):
+    """Notes which rows it is fitted on, by their first feature, and their labels."""
+
+    fits = ()
+
+    def fit(self, X, y, sample_weight=None):
+        type(self).fits += ((X[:, 0].astype(int), y),)
+        return super().fit(X, y, sample_weight)
+
+
+def test_every_fold_has_its_share_of_a_rare_class():
+    y = np.repeat(["common", "rare"], [95, 5])
+    Noting.fits = ()
+    RegressionRisk(Noting(), regressor=Ridge(), random_state=0).fit(X[:100], y)
+    assert sorted(np.sum(labels == "rare") for _, labels in Noting.fits) == [4, 4, 4, 4, 4, 5]
+
+
+@pytest.mark.parametrize("calibration", ["temperature", "sigmoid"])
+def test_with_one_split_no_model_has_seen_the_rows_that_calibrate_it(calibration):
+    rows = np.column_stack([np.arange(300), CLASSES.X])
+    Noting.fits = ()
+    risk = PlugInRisk(
+        LogisticRegression(max_iter=1000),
+        probability=Noting(),
+        calibration=calibration,
+        cv=ShuffleSplit(1, test_size=0.3, random_state=0),
+        refit=False,
+    ).fit(rows, CLASSES.y)
+    [(seen, _)] = Noting.fits
+    assert len(seen) == 210
+    assert not set(seen) & set(risk.held_out_.rows)
+
+
 @pytest.mark.parametrize("calibration", [None, "temperature"])
 @pytest.mark.parametrize("frozen", [False, True])
 def test_plug_in_probabilities_have_not_seen_the_row(frozen, calibration):
@@ -139,6 +187,9 @@ def test_groups_stay_together():
         held_out = risk.fit(rows, Y, groups=groups).held_out_
         assert_array_equal(held_out.groups, groups)
         assert_array_equal(held_out.risks, 0.0)  # every group was new
+    labels = (X[:, 1] > 0).astype(int)
+    risk = RegressionRisk(LogisticRegression(max_iter=1000), regressor=GroupMean())
+    assert_array_equal(risk.fit(rows, labels, groups=groups).held_out_.risks, 0.0)
 
 
 class GroupMean(RegressorMixin, BaseEstimator):
@@ -179,17 +230,18 @@ def test_rows_changed_after_fit_do_no_harm():
     assert_array_equal(risk.held_out_.risks, expected)
 
 
-def test_at_most_so_many_rows_are_kept(monkeypatch):
-    monkeypatch.setattr(_held_out, "MOST_ROWS", 120)
-    for predictor in (LinearRegression(), FROZEN):
-        risk = RegressionRisk(predictor, regressor=Memory(), clip=False, random_state=0).fit(X, Y)
-        assert len(risk._pairs.arrays["inputs"]) == 120
-        held_out = risk.held_out_
-        assert len(np.unique(held_out.rows)) == 120
-        assert_array_equal(held_out.risks, -1.0)
-        assert_allclose(
-            held_out.losses, risk.predict_risk(X)[held_out.rows]
-        )  # the rows are those that they say
+def test_at_most_so_many_rows_are_kept():
+    """A sum that a line knows: each risk has to be that of its own row."""
+    rows = np.random.default_rng(0).normal(size=(50_200, 2))
+    loss = rows.sum(axis=1)
+    risk = RegressionRisk("precomputed", regressor=LinearRegression(), random_state=0)
+    risk.fit(rows, loss=loss, sample_weight=1 + rows[:, 0] ** 2)
+    held_out = risk.held_out_
+    assert len(np.unique(held_out.rows)) == len(held_out.rows) == 50_000
+    assert held_out.rows.max() >= 50_000  # drawn, not the first ones
+    assert_allclose(held_out.losses, loss[held_out.rows])
+    assert_allclose(held_out.risks, loss[held_out.rows], atol=1e-9)
+    assert_allclose(held_out.weights, 1 + rows[held_out.rows, 0] ** 2)
 
 
 def test_a_single_row_has_no_held_out_risk():

@@ -2,16 +2,17 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
+from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import ShuffleSplit
+from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from condrisk import Deferral, HybridRisk, PlugInRisk
-from condrisk._mixing import Pool, fit_pool, log_probabilities
 from condrisk.datasets import make_gaussian_mixture
 from condrisk.metrics import risk_error
 
@@ -130,37 +131,77 @@ def test_out_of_fold_probabilities_are_those_of_models_that_did_not_see_the_row(
     assert own[right].mean() < by_heart[right].mean() - 0.05
 
 
+def pool_of(models, X, y, weight=None):
+    """Return the pool of frozen models, of a predictor that has no probabilities of its own."""
+    predictor = FrozenEstimator(LinearSVC().fit(X, y))
+    frozen = [FrozenEstimator(model) for model in models]
+    risk = HybridRisk(predictor, probability=frozen, random_state=0)
+    return risk.fit(X, y, sample_weight=weight).pool_
+
+
 def test_one_pooled_model_is_a_temperature(world):
     """Of one model that is too sure by a power of three, the pool takes the cube root."""
     held = world.sample(6000, random_state=7)
-    sure = Sure(world).fit(world.X, world.y)
-    logs = log_probabilities([sure.predict_proba(held.X)])
-    pool = fit_pool(logs, held.y)
+    pool = pool_of([Sure(world).fit(world.X, world.y)], held.X, held.y)
     assert pool.weights == pytest.approx([1 / 3], rel=0.15)
     np.testing.assert_allclose(pool.shifts, 0, atol=0.2)
-    np.testing.assert_allclose(pool(logs).sum(axis=1), 1)
 
 
 def test_the_pool_has_the_least_log_loss(parts, seed):
     """Of all pools near by, with any weights of the rows; and weights are repeats."""
     (X, y), (X_new, y_new) = parts
     models = [GaussianNB().fit(X, y), RandomForestClassifier(5, random_state=0).fit(X, y)]
-    logs = log_probabilities([model.predict_proba(X_new) for model in models])
     codes = np.searchsorted(np.unique(y), y_new)
     rng = np.random.default_rng(seed)
     weight = rng.integers(0, 4, len(codes))
-    pool = fit_pool(logs, codes, weight)
-    again = fit_pool(np.repeat(logs, weight, axis=0), np.repeat(codes, weight))
+    pool = pool_of(models, X_new, y_new, weight)
+    again = pool_of(models, np.repeat(X_new, weight, axis=0), np.repeat(y_new, weight))
     np.testing.assert_allclose(pool.weights, again.weights, atol=1e-3)
+    # A forest's zeros count as one in a million.
+    logs = [np.log(np.maximum(model.predict_proba(X_new), 1e-6)) for model in models]
 
     def score(weights, shifts):
-        chosen = Pool(weights, shifts)(logs)[np.arange(len(codes)), codes]
-        return -np.average(np.log(chosen), weights=weight) + 0.1 * shifts @ shifts
+        chosen = log_softmax(np.tensordot(weights, logs, 1) + shifts, axis=1)
+        realised = -chosen[np.arange(len(codes)), codes]
+        return np.average(realised, weights=weight) + 0.1 * shifts @ shifts
 
     best = score(*pool)
     for _ in range(50):
         other = [part + rng.normal(scale=0.05, size=part.shape) for part in pool]
         assert score(*other) > best - 1e-7
+
+
+def test_the_risk_is_the_scaled_plug_in_risk_of_the_pool(parts):
+    (X, y), (X_new, y_new) = parts
+    predictor = FrozenEstimator(LinearSVC().fit(X, y))
+    models = [GaussianNB().fit(X, y), RandomForestClassifier(5, random_state=0).fit(X, y)]
+    weight = np.where(predictor.predict(X_new) == y_new, 1.0, 3.0)
+    risk = HybridRisk(predictor, probability=[FrozenEstimator(m) for m in models], random_state=0)
+    risk.fit(X_new, y_new, sample_weight=weight)
+    weights, shifts = risk.pool_
+    logs = [np.log(np.maximum(model.predict_proba(X_new), 1e-6)) for model in models]
+    proba = softmax(np.tensordot(weights, logs, 1) + shifts, axis=1)
+    label = np.searchsorted(risk.classes_, predictor.predict(X_new))
+    wrong = 1 - proba[np.arange(len(label)), label]
+    np.testing.assert_allclose(risk.predict_risk(X_new), risk.scale_ * wrong)
+    # The scale makes the weighted mean right, up to the pools of the folds.
+    realised = np.average(risk.loss_values(X_new, y_new), weights=weight)
+    assert risk.scale_ * np.average(wrong, weights=weight) == pytest.approx(realised, rel=0.02)
+    assert abs(risk.scale_ - 1) > 1e-4
+
+
+def test_a_held_out_risk_is_not_scaled_by_its_own_loss(parts):
+    """All errors are in one fold: by the other folds there are none."""
+    (X, y), (X_new, _) = parts
+    predictor = FrozenEstimator(LinearSVC().fit(X, y))
+    _, fold = next(KFold(5, shuffle=True, random_state=0).split(X_new))
+    labels = predictor.predict(X_new)
+    labels[fold] = (labels[fold] + 1) % 3
+    model = FrozenEstimator(GaussianNB().fit(X, y))
+    risk = HybridRisk(predictor, probability=model, random_state=0).fit(X_new, labels)
+    assert_array_equal(risk.held_out_.losses[fold], 1.0)
+    assert_array_equal(risk.held_out_.risks[fold], 0.0)
+    assert (np.delete(risk.held_out_.risks, fold) > 0).all()
 
 
 def test_the_risk_is_right_on_average_over_the_rows_it_was_fitted_on(parts):

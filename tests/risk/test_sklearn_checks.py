@@ -1,7 +1,7 @@
 """scikit-learn's own checks over every estimator."""
 
 import pytest
-from estimators import ESTIMATORS, expected_failed_checks
+from estimators import CHECKED, expected_failed_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 # The checks feed a handful of rows of two or three classes into three folds, so that classes are
@@ -9,6 +9,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
-@parametrize_with_checks(list(ESTIMATORS.values()), expected_failed_checks=expected_failed_checks)
+@parametrize_with_checks(list(CHECKED.values()), expected_failed_checks=expected_failed_checks)
 def test_estimator_passes_the_checks_of_scikit_learn(estimator, check):
     check(estimator)

@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from condrisk import RegressionRisk
 from condrisk.learners import LossRegressor
-from condrisk.shift import DistanceSupport, ForestSupport, _support
+from condrisk.shift import DistanceSupport, ForestSupport
 
 
 def rows(seed, n=400, d=3):
@@ -156,16 +156,23 @@ def test_rows_of_weight_zero_are_not_there(name):
 
 
 @pytest.mark.parametrize("name", SUPPORTS)
-def test_blocks_and_draws_change_nothing_that_matters(name, monkeypatch):
-    X, loss = rows(0, n=2000)
+def test_more_new_rows_than_are_looked_at_at_once(name):
+    X, loss = rows(0, n=300)
+    fresh = rows(1, n=4200)[0]
+    support = clone(SUPPORTS[name]).fit(X, loss)
+    parts = [support.score_samples(part) for part in np.array_split(fresh, 3)]
+    assert_array_equal(support.score_samples(fresh), np.concatenate(parts))
+
+
+def test_of_more_rows_than_enough_some_are_drawn():
+    X, loss = rows(0, n=10_050)
     fresh = rows(1, n=300)[0]
-    whole = clone(SUPPORTS[name]).fit(X, loss).score_samples(fresh)
-    monkeypatch.setattr(_support, "ROWS_PER_BLOCK", 7)
-    assert_array_equal(clone(SUPPORTS[name]).fit(X, loss).score_samples(fresh), whole)
-    monkeypatch.setattr(_support, "MOST_ROWS", 1000)
-    drawn = clone(SUPPORTS[name]).fit(X, loss)
-    assert (drawn.score_samples(fresh) != whole).any()
-    assert drawn.score_samples(fresh + 12.0).max() < np.quantile(drawn.score_samples(fresh), 0.02)
+    for kind in (DistanceSupport(), ForestSupport(ExtraTreesRegressor(5, random_state=0))):
+        seeds = [clone(kind).set_params(random_state=k).fit(X, loss) for k in (0, 0, 1)]
+        same, again, other = (support.score_samples(fresh) for support in seeds)
+        assert_array_equal(same, again)
+        assert (same != other).any()
+        assert seeds[0].score_samples(fresh + 12.0).max() < np.quantile(same, 0.02)
 
 
 @pytest.mark.parametrize("name", SUPPORTS)

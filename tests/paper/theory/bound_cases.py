@@ -3,23 +3,24 @@
 import inspect
 
 from condrisk.inference import sample_size
-from condrisk.paper.theory import _bounds, _bounds_cross_entropy, _bounds_plug_in, as_printed
+from condrisk.paper import theory
+from condrisk.paper.theory import as_printed
 
 ROWS = {"complexity": 0.03, "n": 200, "delta": 0.1}
 
 VALID = {
-    _bounds.realised_absolute_bound: {**ROWS, "upper": 2.0},
-    _bounds.squared_error_bound: {**ROWS, "upper": 2.0},
-    _bounds.rejection_bound: {"regressor_error": 0.1, "risk_error": 0.2},
-    _bounds.restricted_rejection_bound: {"conditional_excess": 0.1, "risk_error": 0.2},
-    _bounds_plug_in.plug_in_lipschitz_bound: {"l1_distance": 0.3, "upper": 2.0},
-    _bounds_plug_in.brier_probability_bound: ROWS,
-    _bounds_plug_in.plug_in_bound: {**ROWS, "n_classes": 3, "upper": 2.0},
-    _bounds_plug_in.plug_in_matched_bound: {**ROWS, "upper": 2.0},
-    _bounds_plug_in.separable_bound: {**ROWS, "upper": 2.0},
-    _bounds_cross_entropy.plug_in_kl_bound: {"kl": 0.1, "upper": 2.0},
-    _bounds_cross_entropy.cross_entropy_kl_bound: {**ROWS, "floor": 0.1},
-    _bounds_cross_entropy.plug_in_cross_entropy_bound: {**ROWS, "floor": 0.1, "upper": 2.0},
+    theory.realised_absolute_bound: {**ROWS, "upper": 2.0},
+    theory.squared_error_bound: {**ROWS, "upper": 2.0},
+    theory.rejection_bound: {"regressor_error": 0.1, "risk_error": 0.2},
+    theory.restricted_rejection_bound: {"conditional_excess": 0.1, "risk_error": 0.2},
+    theory.plug_in_lipschitz_bound: {"l1_distance": 0.3, "upper": 2.0},
+    theory.brier_probability_bound: ROWS,
+    theory.plug_in_bound: {**ROWS, "n_classes": 3, "upper": 2.0},
+    theory.plug_in_matched_bound: {**ROWS, "upper": 2.0},
+    theory.separable_bound: {**ROWS, "upper": 2.0},
+    theory.plug_in_kl_bound: {"kl": 0.1, "upper": 2.0},
+    theory.cross_entropy_kl_bound: {**ROWS, "floor": 0.1},
+    theory.plug_in_cross_entropy_bound: {**ROWS, "floor": 0.1, "upper": 2.0},
 }
 
 PRINTED = {
@@ -40,13 +41,14 @@ ALL = {**VALID, **PRINTED}
 
 
 def found():
-    """The public functions of the modules that return a bound."""
-    functions = set()
-    for module in (_bounds, _bounds_plug_in, _bounds_cross_entropy, as_printed):
-        for name, function in inspect.getmembers(module, inspect.isfunction):
-            if function.__module__ == module.__name__ and not name.startswith("_"):
-                functions.add(function)
-    return functions
+    """The public functions that return a bound."""
+    bounds = {getattr(theory, name) for name in theory.__all__ if name.endswith("_bound")}
+    printed = inspect.getmembers(as_printed, inspect.isfunction)
+    return bounds | {
+        function
+        for name, function in printed
+        if function.__module__ == as_printed.__name__ and not name.startswith("_")
+    }
 
 
 def arguments(cases):

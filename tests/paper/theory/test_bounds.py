@@ -10,24 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from condrisk.paper.theory import as_printed
-from condrisk.paper.theory._bounds import (
+from condrisk.paper.theory import (
+    as_printed,
+    brier_probability_bound,
+    cross_entropy_kl_bound,
+    plug_in_bound,
+    plug_in_cross_entropy_bound,
+    plug_in_kl_bound,
+    plug_in_lipschitz_bound,
+    plug_in_matched_bound,
     realised_absolute_bound,
     rejection_bound,
     restricted_rejection_bound,
-    squared_error_bound,
-)
-from condrisk.paper.theory._bounds_cross_entropy import (
-    cross_entropy_kl_bound,
-    plug_in_cross_entropy_bound,
-    plug_in_kl_bound,
-)
-from condrisk.paper.theory._bounds_plug_in import (
-    brier_probability_bound,
-    plug_in_bound,
-    plug_in_lipschitz_bound,
-    plug_in_matched_bound,
     separable_bound,
+    squared_error_bound,
 )
 from condrisk.paper.theory.complexity import Complexity, LowerBound
 

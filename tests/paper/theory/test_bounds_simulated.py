@@ -11,17 +11,16 @@ import pytest
 from enumeration import by_enumeration
 from scipy.stats import binomtest
 
-from condrisk.paper.theory import as_printed
-from condrisk.paper.theory._bounds import realised_absolute_bound, squared_error_bound
-from condrisk.paper.theory._bounds_cross_entropy import (
-    cross_entropy_kl_bound,
-    plug_in_cross_entropy_bound,
-)
-from condrisk.paper.theory._bounds_plug_in import (
+from condrisk.paper.theory import (
+    as_printed,
     brier_probability_bound,
+    cross_entropy_kl_bound,
     plug_in_bound,
+    plug_in_cross_entropy_bound,
     plug_in_matched_bound,
+    realised_absolute_bound,
     separable_bound,
+    squared_error_bound,
 )
 from condrisk.paper.theory.complexity import (
     average_complexity,

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
-from condrisk.paper.theory import _counterexamples
+from condrisk.paper.theory import COUNTEREXAMPLES, _counterexamples, simulate_counterexample
 from condrisk.paper.theory._cantor import distance_regressor_error
-from condrisk.paper.theory._counterexamples import COUNTEREXAMPLES, simulate_counterexample
 from condrisk.paper.theory._flaws_of_probabilities import _cells_complexity, _moved
 from condrisk.paper.theory._registry import FLAWS
 from condrisk.paper.theory.complexity import constant_complexity

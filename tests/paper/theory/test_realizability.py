@@ -13,7 +13,7 @@ from condrisk.datasets import (
     make_hidden_noise,
     make_separable,
 )
-from condrisk.paper.theory._realizability import realizability_gap
+from condrisk.paper.theory import realizability_gap
 
 
 def logistic():
