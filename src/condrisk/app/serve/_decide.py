@@ -100,8 +100,8 @@ class Decide:
             return
         except Exception:
             _LOG.exception("A request to /decide failed.")
-            refusal = RefusedError(500, "The model failed; the log of the service says how.")
-            await refusal.response()(scope, receive, send)
+            failure = RefusedError(500, "The model failed; the log of the service says how.")
+            await failure.response()(scope, receive, send)
             return
         head = [
             (b"content-type", kind.encode()),

@@ -54,9 +54,13 @@ class _Joined:
             self._transport.write(b"".join(parts))
 
 
-class _Protocol(AutoHTTPProtocol):
+# Which class it is depends on what is installed, so that nothing is known of it when types are read.
+_Http: Any = AutoHTTPProtocol
+
+
+class _Protocol(_Http):
     def connection_made(self, transport: Any) -> None:
-        super().connection_made(_Joined(transport))  # type: ignore[arg-type]
+        super().connection_made(_Joined(transport))
 
 
 class Server(uvicorn.Server):
