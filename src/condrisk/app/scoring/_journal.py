@@ -41,7 +41,10 @@ def run_head(
     return {
         "condrisk": condrisk.__version__,
         "input": _fingerprint(source),
-        "model": joblib.hash(model) if model_file is None else _checksum(model_file),
+        # Not its manifest, which says when it was made.
+        "model": joblib.hash((model.model, model.schema))
+        if model_file is None
+        else _checksum(model_file),
         **settings,
     }
 

@@ -54,7 +54,7 @@ class _Joined:
             self._transport.write(b"".join(parts))
 
 
-# Which class it is depends on what is installed, so that nothing is known of it when types are read.
+# Which class it is depends on what is installed: nothing is known of it when types are read.
 _Http: Any = AutoHTTPProtocol
 
 
