@@ -346,3 +346,20 @@ def test_the_profile_tells_figures_at_any_cost(n):
 def test_a_bad_reference_is_named(reference, message):
     with pytest.raises(ValueError, match=message):
         describe_model(line().fit(X, Y), X, reference=reference)
+
+
+def test_boosting_that_was_fitted_on_categories_of_text_comes_back(tmp_path):
+    rows = pd.DataFrame({"x": X[:, 0], "kind": pd.Categorical(np.where(X[:, 1] > 0, "u", "v"))})
+    boosting = HistGradientBoostingRegressor(max_iter=5, random_state=0)
+    model = RegressionRisk(boosting, regressor=boosting, cv=2, random_state=0).fit(rows, Y)
+    again = round_trip(model, tmp_path / "model.skops", schema=rows)
+    assert_array_equal(again.predict_risk(rows), model.predict_risk(rows))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int32"])
+def test_the_type_of_labels_needs_no_trust_of_its_own(dtype, tmp_path):
+    lightgbm = pytest.importorskip("lightgbm")
+    classifier = lightgbm.LGBMClassifier(n_estimators=3, verbose=-1, n_jobs=1)
+    model = PlugInRisk(classifier, cv=2, random_state=0).fit(X, (Y > 0).astype(dtype))
+    save_model(model, tmp_path / "model.skops", schema=X)
+    assert list(read_manifest(tmp_path / "model.skops")["trusted"]) == ["lightgbm"]

@@ -6,6 +6,7 @@ would end the process. Everything here is therefore checked once, after loading.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -177,7 +178,9 @@ def _check_boosting(model: Any) -> list[Any]:
     _require(not getattr(model, "_in_fit", False), "boosting that is still being fitted")
     categorical = _check_bins(model._bin_mapper, n_features)
     if model._preprocessor is not None:
-        rows = model._preprocessor.transform(np.zeros((1, n_features)))
+        with warnings.catch_warnings():  # that this row has no names, as a frame has
+            warnings.simplefilter("ignore", UserWarning)
+            rows = model._preprocessor.transform(_first_categories(model._preprocessor, n_features))
         _require(
             isinstance(rows, np.ndarray) and rows.shape == (1, n_features),
             "boosting that changes the number of columns",
@@ -193,6 +196,16 @@ def _check_boosting(model: Any) -> list[Any]:
         "boosting whose steps do not fit together",
     )
     return trees
+
+
+def _first_categories(preprocessor: Any, n_features: int) -> NDArray[Any]:
+    """Return a row that a preprocessor takes: in columns of text, a text that it knows."""
+    row = np.zeros((1, n_features), dtype=object)
+    for _, transformer, columns in preprocessor.transformers_:
+        known = getattr(transformer, "categories_", ())
+        for column, values in zip(np.flatnonzero(columns), known, strict=False):
+            row[0, column] = values[0]
+    return row
 
 
 def _check_bins(mapper: Any, n_features: int) -> NDArray[np.bool_]:
