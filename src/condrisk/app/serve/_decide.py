@@ -92,15 +92,8 @@ class Decide:
         """Answer a request."""
         try:
             body, kind = await self._respond(scope, receive)
-        except RefusedError as refusal:
-            if refusal.rows:
-                self._metrics.refused.inc(len(refusal.rows))
-            await refusal.response()(scope, receive, send)
-            return
-        except Exception:
-            _LOG.exception("A request to /decide failed.")
-            refusal = RefusedError(500, "The model failed; the log of the service says how.")
-            await refusal.response()(scope, receive, send)
+        except Exception as error:
+            await self._refusal(error).response()(scope, receive, send)
             return
         head = [
             (b"content-type", kind.encode()),
@@ -108,6 +101,14 @@ class Decide:
         ]
         await send({"type": "http.response.start", "status": 200, "headers": head})
         await send({"type": "http.response.body", "body": body})
+
+    def _refusal(self, error: Exception) -> RefusedError:
+        if not isinstance(error, RefusedError):
+            _LOG.error("A request to /decide failed.", exc_info=error)
+            return RefusedError(500, "The model failed; the log of the service says how.")
+        if error.rows:
+            self._metrics.refused.inc(len(error.rows))
+        return error
 
     async def _respond(self, scope: Any, receive: Any) -> tuple[bytes, str]:
         """Return the body of the answer and its kind."""

@@ -90,7 +90,7 @@ class Decider:
         ends = np.cumsum([len(job.rows) for job in jobs]).tolist()
         begins = [0, *ends]
         return [
-            Decided(*(part[begin:end] for part in decided))
+            Decided(*(part[begin:end] for part in decided))  # type: ignore[arg-type]
             for begin, end in zip(begins, ends, strict=False)
         ]
 
@@ -134,8 +134,9 @@ class Decider:
         return decided
 
     def _frame(self, jobs: list[Job]) -> pl.DataFrame:
-        if all(type(job.rows) is list for job in jobs):
-            return self._framed(list(chain.from_iterable(job.rows for job in jobs)))
+        lists = [job.rows for job in jobs if isinstance(job.rows, list)]
+        if len(lists) == len(jobs):
+            return self._framed(list(chain.from_iterable(lists)))
         return pl.concat([self._framed(job.rows) for job in jobs])
 
     def _framed(self, rows: list[Row] | pl.DataFrame) -> pl.DataFrame:

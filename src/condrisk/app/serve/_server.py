@@ -54,9 +54,9 @@ class _Joined:
             self._transport.write(b"".join(parts))
 
 
-class _Protocol(AutoHTTPProtocol):
+class _Protocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
     def connection_made(self, transport: Any) -> None:
-        super().connection_made(_Joined(transport))  # type: ignore[arg-type]
+        super().connection_made(_Joined(transport))
 
 
 class Server(uvicorn.Server):
