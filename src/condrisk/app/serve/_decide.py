@@ -12,7 +12,6 @@ import re
 from typing import Any
 from urllib.parse import parse_qs
 
-from condrisk.app._dtypes import MAX_NUMBER
 from condrisk.app.models import TableModel
 from condrisk.app.serve._arrow_rows import read_arrow
 from condrisk.app.serve._batcher import Batcher
@@ -23,7 +22,7 @@ from condrisk.app.serve._json_rows import JsonReader
 from condrisk.app.serve._metrics import Metrics
 from condrisk.app.serve._refusal import RefusedError, bad_rows
 from condrisk.app.serve._responses import body_type, encode_response, response_type
-from condrisk.app.tables import TableError, check_rows
+from condrisk.app.tables import MAX_NUMBER, TableError, check_rows
 
 # A batch of that many rows is as fast a row as any; more would make the others wait.
 BATCH_ROWS = 4096
@@ -93,15 +92,8 @@ class Decide:
         """Answer a request."""
         try:
             body, kind = await self._respond(scope, receive)
-        except RefusedError as refusal:
-            if refusal.rows:
-                self._metrics.refused.inc(len(refusal.rows))
-            await refusal.response()(scope, receive, send)
-            return
-        except Exception:
-            _LOG.exception("A request to /decide failed.")
-            failure = RefusedError(500, "The model failed; the log of the service says how.")
-            await failure.response()(scope, receive, send)
+        except Exception as error:
+            await self._refusal(error).response()(scope, receive, send)
             return
         head = [
             (b"content-type", kind.encode()),
@@ -109,6 +101,14 @@ class Decide:
         ]
         await send({"type": "http.response.start", "status": 200, "headers": head})
         await send({"type": "http.response.body", "body": body})
+
+    def _refusal(self, error: Exception) -> RefusedError:
+        if not isinstance(error, RefusedError):
+            _LOG.error("A request to /decide failed.", exc_info=error)
+            return RefusedError(500, "The model failed; the log of the service says how.")
+        if error.rows:
+            self._metrics.refused.inc(len(error.rows))
+        return error
 
     async def _respond(self, scope: Any, receive: Any) -> tuple[bytes, str]:
         """Return the body of the answer and its kind."""

@@ -54,11 +54,7 @@ class _Joined:
             self._transport.write(b"".join(parts))
 
 
-# Which class it is depends on what is installed: nothing is known of it when types are read.
-_Http: Any = AutoHTTPProtocol
-
-
-class _Protocol(_Http):
+class _Protocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
     def connection_made(self, transport: Any) -> None:
         super().connection_made(_Joined(transport))
 
