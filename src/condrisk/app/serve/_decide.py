@@ -12,6 +12,7 @@ import re
 from typing import Any
 from urllib.parse import parse_qs
 
+from condrisk.app._dtypes import MAX_NUMBER
 from condrisk.app.models import TableModel
 from condrisk.app.serve._arrow_rows import read_arrow
 from condrisk.app.serve._batcher import Batcher
@@ -22,7 +23,7 @@ from condrisk.app.serve._json_rows import JsonReader
 from condrisk.app.serve._metrics import Metrics
 from condrisk.app.serve._refusal import RefusedError, bad_rows
 from condrisk.app.serve._responses import body_type, encode_response, response_type
-from condrisk.app.tables import MAX_NUMBER, TableError, check_rows
+from condrisk.app.tables import TableError, check_rows
 
 # A batch of that many rows is as fast a row as any; more would make the others wait.
 BATCH_ROWS = 4096
