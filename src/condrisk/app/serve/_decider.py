@@ -45,6 +45,10 @@ class Decided(NamedTuple):
     risk: Floats
     deferred: NDArray[np.bool_]
 
+    def part(self, begin: int, end: int) -> Decided:
+        """Return the decisions of some rows, from the first to the one after the last."""
+        return Decided(self.prediction[begin:end], self.risk[begin:end], self.deferred[begin:end])
+
 
 class Decider:
     """Decides for all jobs of a batch at once, by `TableModel.decide` as every command does.
@@ -89,10 +93,7 @@ class Decider:
             return [decided]
         ends = np.cumsum([len(job.rows) for job in jobs]).tolist()
         begins = [0, *ends]
-        return [
-            Decided(*(part[begin:end] for part in decided))  # type: ignore[arg-type]
-            for begin, end in zip(begins, ends, strict=False)
-        ]
+        return [decided.part(begin, end) for begin, end in zip(begins, ends, strict=False)]
 
     def rows_at_once(self, example: Row) -> int:
         """Try how many rows are decided as soon as a thread could be woken.
