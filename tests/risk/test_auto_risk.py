@@ -190,5 +190,14 @@ def test_groups_reach_the_folds_of_predictor_and_pool():
         assert np.isfinite(model.predict_risk(world.X)).all()
 
 
+def test_the_second_model_of_a_frozen_classifier_keeps_groups_together():
+    world = make_gaussian_mixture(120, random_state=0)
+    groups = np.repeat(np.arange(24), 5)
+    risk = AutoRisk(FrozenEstimator(_logistic(world)), loss="zero_one", cv=3, random_state=0)
+    fold = risk.fit(world.X, world.y, groups=groups).second_model_.held_out_.fold
+    assert all(len(set(fold[groups == group])) == 1 for group in range(24))
+    assert len(set(fold)) == 3
+
+
 def _logistic(world):
     return LogisticRegression().fit(world.X, world.y)
