@@ -143,6 +143,9 @@ def test_weights(world):
     model = AutoRisk(FrozenEstimator(LinearRegression().fit(world.X, world.y)), random_state=0)
     model.fit(world.X, y, sample_weight=heavy.astype(float))
     assert model.predict_risk(world.X).max() < 100
+    # Nor for the shares: by the rows that count, the mixture is about the best there is.
+    scores = {row["candidate"]: row["score"] for row in model.leaderboard_}
+    assert scores.pop("mixture") < 1.01 * min(scores.values())
 
 
 def test_a_row_held_out_twice_is_refused(world):
