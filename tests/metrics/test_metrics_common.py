@@ -105,7 +105,7 @@ METRICS = {
     "risk_calibration_error, quantile": _calibration(risk_calibration_error, "quantile"),
     "risk_calibration_error, uniform": _calibration(risk_calibration_error, "uniform"),
 }
-some_examples = settings(max_examples=50, deadline=None)
+some_examples = settings(max_examples=25, deadline=None)
 every_metric = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS.keys())
 
 

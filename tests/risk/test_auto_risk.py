@@ -143,6 +143,9 @@ def test_weights(world):
     model = AutoRisk(FrozenEstimator(LinearRegression().fit(world.X, world.y)), random_state=0)
     model.fit(world.X, y, sample_weight=heavy.astype(float))
     assert model.predict_risk(world.X).max() < 100
+    # Nor for the shares: by the rows that count, the mixture is about the best there is.
+    scores = {row["candidate"]: row["score"] for row in model.leaderboard_}
+    assert scores.pop("mixture") < 1.01 * min(scores.values())
 
 
 def test_a_row_held_out_twice_is_refused(world):
@@ -188,6 +191,15 @@ def test_groups_reach_the_folds_of_predictor_and_pool():
         model = AutoRisk(predictor, loss="zero_one", time_budget=0, random_state=0)
         model.fit(world.X, world.y, groups=groups)
         assert np.isfinite(model.predict_risk(world.X)).all()
+
+
+def test_the_second_model_of_a_frozen_classifier_keeps_groups_together():
+    world = make_gaussian_mixture(120, random_state=0)
+    groups = np.repeat(np.arange(24), 5)
+    risk = AutoRisk(FrozenEstimator(_logistic(world)), loss="zero_one", cv=3, random_state=0)
+    fold = risk.fit(world.X, world.y, groups=groups).second_model_.held_out_.fold
+    assert all(len(set(fold[groups == group])) == 1 for group in range(24))
+    assert len(set(fold)) == 3
 
 
 def _logistic(world):

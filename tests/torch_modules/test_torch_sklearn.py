@@ -27,21 +27,35 @@ def expected_failures(estimator):
     return dict.fromkeys(names, reason)
 
 
+def run(estimator, check):
+    if check.func.__name__ == "check_methods_subset_invariance":
+        pytest.skip("asks for more digits than single precision has; tested below")
+    check(estimator)
+
+
 @parametrize_with_checks(
     [
-        TorchClassifier(Tiny, **QUICK),
         TorchClassifier(Tiny, patience=None, ema=0.9, **QUICK),
-        TorchRegressor(Tiny, **QUICK),
-        TorchClassifier(Plain, module_params={"width": 24}, **ROWS),
         TorchRegressor(Plain, **ROWS),
         Embedder(TorchClassifier(Tiny, **QUICK)),
     ],
     expected_failed_checks=expected_failures,
 )
 def test_checks_of_scikit_learn(estimator, check):
-    if check.func.__name__ == "check_methods_subset_invariance":
-        pytest.skip("asks for more digits than single precision has; tested below")
-    check(estimator)
+    run(estimator, check)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [
+        TorchClassifier(Tiny, **QUICK),
+        TorchClassifier(Plain, module_params={"width": 24}, **ROWS),
+        TorchRegressor(Tiny, **QUICK),
+    ],
+    expected_failed_checks=expected_failures,
+)
+def test_checks_of_scikit_learn_with_the_other_kind_of_module(estimator, check):
+    run(estimator, check)
 
 
 def test_an_answer_does_not_depend_on_the_other_rows(seed):
