@@ -274,6 +274,14 @@ def test_columns_are_required_where_the_model_cannot_do_without():
     assert not any(c.required for c in Schema.from_dict(describe_model(model, X)["schema"]).columns)
 
 
+def test_what_only_the_prediction_cannot_do_without_is_required_too():
+    """The risk looks at the first column alone, the line at all of them."""
+    model = StrangerRisk().fit(X, Y)
+    assert np.isfinite(model.predict_risk(np.array([[1.0, *[np.nan] * 4]]))).all()
+    columns = Schema.from_dict(describe_model(model, X)["schema"]).columns
+    assert all(column.required for column in columns)
+
+
 def test_no_held_out_rows_are_in_the_file(tmp_path):
     model = line().fit(X, Y)
     assert len(model.held_out_.rows) == 300

@@ -5,13 +5,16 @@ import threading
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
 from polars.testing import assert_frame_equal
 from pyarrow import parquet
 from scoring_rows import class_model, expected, make_rows, number_model, risk_only_model
+from sklearn.linear_model import LinearRegression
 
+from condrisk import RegressionRisk
 from condrisk.app.scoring import score_file
 from condrisk.app.scoring._read_ahead import read_ahead
 from condrisk.app.tables import TableError, read_table
@@ -385,3 +388,17 @@ def test_a_cell_that_is_no_text_makes_its_row_a_reject(tmp_path):
     rejects = pl.read_csv(summary.rejects, infer_schema_length=0)
     assert "bytes that are not UTF-8" in rejects["reason"][0]
     assert read_table(tmp_path / "scored.csv").height == 21_001
+
+
+def test_a_model_without_a_cost_is_refused_before_anything_is_written(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 1)), rng.normal(size=60)
+    risk = RegressionRisk(LinearRegression(), regressor=LinearRegression()).fit(X, y)
+    pl.DataFrame({"x0": X[:, 0]}).write_csv(tmp_path / "new.csv")
+    with pytest.raises(TableError, match=r"no cost of deferring.*give cost \(--cost\)"):
+        score_file(risk, tmp_path / "new.csv", tmp_path / "out.csv", schema=X)
+    assert [path.name for path in tmp_path.iterdir()] == ["new.csv"]
+    summary = score_file(risk, tmp_path / "new.csv", tmp_path / "out.csv", schema=X, cost=1.0)
+    assert summary.deferred == int((risk.predict_risk(X) > 1.0).sum())
+    again = score_file(risk, tmp_path / "new.csv", tmp_path / "out.csv", schema=X, cost=1.0)
+    assert again.finished_before  # a fitted model is known again by itself, not by when it came
