@@ -18,6 +18,7 @@ Each mutant in tools/mutants.toml has these fields:
     new = "return risk >= check_cost"
     tests = ["tests/deferral/test_rules.py"]  # files or node ids under tests/; few and fast ones
     equivalent = "why"                      # optional: no test can tell it from the original
+    history = "survived until …"            # optional: what was done about it
 
 A mutant whose `old` is not in its file exactly once is an error: code and list go together.
 """
@@ -107,7 +108,7 @@ def run_mutant(mutant: dict[str, Any], source: Path) -> dict[str, Any]:
         killer = first_failure(mutant["tests"], source, SECONDS)
     finally:
         path.write_text(text, encoding="utf-8")
-    found = {name: mutant[name] for name in ("id", "file", "what")}
+    found = {name: mutant[name] for name in ("id", "file", "what", "history") if name in mutant}
     if killer is not None:
         return found | {"outcome": "killed", "by": killer}
     if "equivalent" in mutant:
