@@ -13,7 +13,7 @@ from condrisk.app.cli._lazy import COMMANDS
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 APP = ("typer", "rich", "polars", "pyarrow", "skops", "matplotlib")
-SERVER = ("starlette", "uvicorn", "orjson", "prometheus_client")
+SERVER = ("starlette", "uvicorn", "httptools", "orjson", "prometheus_client")
 BLOCK = """
 import sys
 

@@ -5,6 +5,6 @@ from condrisk._extras import require
 require(
     "The command line",
     *("typer", "rich", "polars", "pyarrow", "skops", "matplotlib"),
-    *("starlette", "uvicorn", "orjson", "prometheus_client"),
+    *("starlette", "uvicorn", "httptools", "orjson", "prometheus_client"),
     extra="app",
 )

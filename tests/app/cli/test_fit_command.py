@@ -62,7 +62,7 @@ def test_it_fits_and_says_what_to_expect(folder, ending):
     ):
         assert part in result.stdout
     model = open_model("m.skops")
-    assert model.manifest["rows"] == 200
+    assert model.schema.n_rows == 200
     assert model.decide(check_rows(model.schema, table()).good).deferred.any()
 
 

@@ -60,6 +60,7 @@ def test_a_cluster_gives_the_same_bytes(cluster, files, given):
         assert local.rejects.read_bytes() == there.rejects.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_worker_killed_in_the_middle_costs_no_row(cluster, files):
     address = cluster.scheduler_address
     with connect(address) as client:

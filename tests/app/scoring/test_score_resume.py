@@ -77,7 +77,7 @@ def names(folder):
     return {path.name for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("when", ["60", "before the receipt"])
+@pytest.mark.parametrize("when", ["60", pytest.param("before the receipt", marks=pytest.mark.slow)])
 def test_killed_and_called_again(files, batches_scored, when):
     score(files, "whole.csv")
     paths = [str(files / name) for name in ("model.skops", "rows.csv", "scored.csv")]
