@@ -11,6 +11,7 @@ import numpy as np
 from condrisk._files import ModelFileError
 from condrisk.persistence._allowed import ALLOWED, CHECK_ARRAY
 from condrisk.persistence._archive import MOST_SCHEMA_BYTES, SCHEMA, Archive
+from condrisk.persistence._skops import import_skops
 from condrisk.persistence._trust import Trust, needed_for
 
 # What a number of features, classes or levels can be.
@@ -25,6 +26,7 @@ def audit(archive: Archive, trust: Trust) -> tuple[list[str], set[str]]:
 
     Anything that is neither on the list nor trusted is refused.
     """
+    import_skops()
     from skops.io._protocol import PROTOCOL
 
     schema = archive.json(SCHEMA, most=MOST_SCHEMA_BYTES)

@@ -22,6 +22,7 @@ from condrisk.persistence._manifest import check_versions, manifest_of
 from condrisk.persistence._pack import needs_of, pack_file, pack_model
 from condrisk.persistence._probe import predictions, typical_columns
 from condrisk.persistence._schema import Schema
+from condrisk.persistence._skops import import_skops
 from condrisk.persistence._trust import Trust, version_of
 from condrisk.persistence._validate import BadModelError, validate
 
@@ -174,8 +175,7 @@ def load_bytes(data: bytes, name: str, trust: Trust) -> tuple[Any, dict[str, Any
 
 
 def _construct(archive: Archive, data: bytes, types: list[str]) -> Any:
-    from skops import io as skops_io
-
+    skops_io = import_skops()
     try:
         with warnings.catch_warnings():
             # Patch releases of scikit-learn may differ; others were refused.

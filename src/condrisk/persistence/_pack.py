@@ -7,20 +7,18 @@ import json
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
-from condrisk._extras import require
 from condrisk._files import ModelFileError
 from condrisk._state import without_training_rows
 from condrisk.persistence._allowed import ALLOWED
 from condrisk.persistence._archive import MANIFEST, SCHEMA
 from condrisk.persistence._audit import names_of, nodes_of
+from condrisk.persistence._skops import import_skops
 from condrisk.persistence._trust import FUNCTION, is_class, is_function, needed_for
 
 
 def pack_model(model: Any) -> dict[str, bytes]:
     """Return the members of the archive that skops makes of a model, without training rows."""
-    require("A model file", "skops", extra="persistence")
-    from skops import io as skops_io
-
+    skops_io = import_skops()
     try:
         with without_training_rows():
             dumped = skops_io.dumps(model)

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
+from condrisk.persistence._skops import import_skops
+
 FUNCTION = "function:"
 # By which of skops' loaders a class that is trusted by its name may be made.
 CLASS_LOADERS = ("ConstructorFromReduceNode", "ObjectNode", "TupleNode", "TypeNode")
@@ -17,6 +19,7 @@ CLASS_LOADERS = ("ConstructorFromReduceNode", "ObjectNode", "TupleNode", "TypeNo
 
 def _sklearn() -> dict[str, tuple[str, ...]]:
     """Return every estimator of scikit-learn, with what they are made of."""
+    import_skops()
     from skops.io._trusted_types import SKLEARN_ESTIMATOR_TYPE_NAMES, SKLEARN_INTERNAL_TYPE_NAMES
 
     parts = (

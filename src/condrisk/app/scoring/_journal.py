@@ -41,10 +41,7 @@ def run_head(
     return {
         "condrisk": condrisk.__version__,
         "input": _fingerprint(source),
-        # Not its manifest, which says when it was made.
-        "model": joblib.hash((model.model, model.schema))
-        if model_file is None
-        else _checksum(model_file),
+        "model": _hash(model) if model_file is None else _checksum(model_file),
         **settings,
     }
 
@@ -58,6 +55,14 @@ def _fingerprint(path: Path) -> str:
             file.seek(max(0, status.st_size - _BLOCK_BYTES) * k // (_BLOCKS - 1))
             digest.update(file.read(_BLOCK_BYTES))
     return digest.hexdigest()
+
+
+def _hash(model: TableModel) -> str:
+    """Return what a model is known again by: not its manifest, which says when it was made."""
+    try:
+        return str(joblib.hash((model.model, model.schema)))
+    except Exception:  # a class of somebody's that cannot be pickled: its runs start anew
+        return token_hex(16)
 
 
 def _checksum(path: Path) -> str:

@@ -65,7 +65,7 @@ def canonical(given: pl.Series, column: Column) -> Cells:
     Examples
     --------
     >>> import polars as pl
-    >>> from condrisk.app.tables import canonical
+    >>> from condrisk.app.tables._cells import canonical
     >>> from condrisk.persistence import Column
     >>> cells = canonical(pl.Series("size", ["1.5", "large", "NA"]), Column("size", "number"))
     >>> cells.values.to_list(), cells.bad
