@@ -5,6 +5,7 @@ from datetime import date, datetime
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 from scipy.stats import binomtest
 
 from condrisk.app.models import fit_table
@@ -299,3 +300,14 @@ def test_a_loss_that_never_was_there_raises_an_alarm_at_once():
     parts = [np.arange(10), np.arange(10, 20)]
     assert loss_alarm(np.zeros(20), np.zeros(20), parts, reference).first is None
     assert loss_alarm(np.eye(20)[15], np.zeros(20), parts, reference).first == 1
+
+
+def test_the_limit_is_an_upper_confidence_limit_of_the_mean_excess():
+    """By scipy, on held-out rows that are each a group of their own."""
+    rng = np.random.default_rng(3)
+    risk = rng.uniform(1, 3, size=150)
+    loss = risk * rng.exponential(1.1, size=150)
+    found = loss_alarm(loss[:10], risk[:10], [np.arange(10)], Reference.from_rows(risk, loss))
+    excess = (loss - risk) / (risk + risk.mean())
+    expected = stats.ttest_1samp(excess, 0.0).confidence_interval(0.95).high
+    assert found.limit == pytest.approx(expected)

@@ -239,3 +239,29 @@ def test_the_figure_shows_what_was_found(model):
     only = monitor(model, frame.drop("y"), rows=2000).plot()
     assert "alarm" not in [text.get_text() for text in only.get_legend().get_texts()]
     plt.close("all")
+
+
+def test_a_note_on_drift_has_to_stand_out_among_all_chunks(model):
+    """What is worth a note in one chunk may come by chance in one of forty."""
+    quiet = [make(100, 500 + k) for k in range(39)]
+    alone, among = [], []
+    for shift in np.linspace(0.1, 1.2, 12):
+        last = make(100, 7).with_columns(pl.col("x") + shift)
+        alone.append(bool(monitor(model, last, rows=100).chunks[0].notes))
+        whole = monitor(model, pl.concat([*quiet, last]), rows=100)
+        among.append(bool(whole.chunks[-1].notes))
+    assert alone[-1]
+    assert among[-1]  # a drift that is plain is noted in any company
+    assert sum(among) < sum(alone)
+
+
+def test_a_model_that_was_not_measured_needs_rows_with_targets():
+    frame = make(300, 1).select("x", "kind", "y")
+    model = fit_table(frame, target="y", cost=1.0, predictor="linear", holdout=0)
+    for reference in (None, make(100, 2).select("x", "kind")):
+        with pytest.raises(TableError, match=r"give reference \(--reference\), rows with targets"):
+            monitor(model, make(100, 3), reference=reference)
+    held = make(100, 2)
+    found = monitor(model, make(100, 3), reference=held)
+    good = check_rows(model.schema, held).good
+    assert found.reference["mean_loss"] == pytest.approx(model.loss_values(good, held["y"]).mean())
