@@ -98,5 +98,5 @@ def facts_of(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     n_rows = (manifest.get("schema") or {}).get("n_rows")
     if n_rows:
         day = str(manifest.get("created") or "")[:10]
-        facts.append(("Columns of", f"{count(float(n_rows))} rows{day and ', ' + day}"))
+        facts.append(("Rows seen", f"{count(float(n_rows))}{day and ', ' + day}"))
     return facts
