@@ -13,7 +13,8 @@ Everything stays on 127.0.0.1. Rounds of the things that are compared take turns
 else the machine does meets both alike; the seconds of the server's processor are kept as well.
 
 Usage: ``python -m benchmarks.serving [PART …]``; about five minutes for all but the last, which is
-``python -m benchmarks.serving against FOLDER``, where FOLDER/condrisk is what to compare with.
+``python -m benchmarks.serving against FOLDER``, where FOLDER/condrisk is what to compare with;
+that takes six minutes, and is kept in results/serving_against.json.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ from condrisk.datasets import load_uci
 
 ROOT = Path(__file__).parent.parent
 RECORD = ROOT / "results" / "serving.json"
+RECORD_AGAINST = ROOT / "results" / "serving_against.json"
 JSON, ARROW = "application/json", "application/vnd.apache.arrow.stream"
 CONNECTIONS = 8
 ROUNDS = 5
@@ -471,7 +473,8 @@ def main(names: list[str]) -> int:
         return 2
     # So that servers are stopped too when this process is.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    path = RECORD_AGAINST if other else RECORD
+    record = json.loads(path.read_text()) if path.exists() else {}
     results = record.get("results", {})
     folder = Path(tempfile.gettempdir()) / f"condrisk-serving-{os.getuid()}"
     folder.mkdir(exist_ok=True, mode=0o700)
@@ -480,11 +483,11 @@ def main(names: list[str]) -> int:
             measured = against(folder, other) if other else PARTS[name](folder)
             results[name] = {**measured, "load_average": os.getloadavg()[0]}
         console.print_json(data={name: results[name]})
-        write(results)
+        write(results, path)
     return 0
 
 
-def write(results: dict[str, Any]) -> None:
+def write(results: dict[str, Any], path: Path) -> None:
     """Write the record whole or not at all."""
     from importlib.metadata import version
 
@@ -506,9 +509,9 @@ def write(results: dict[str, Any]) -> None:
         "versions": {"python": platform.python_version()} | {p: version(p) for p in packages},
         "results": {name: results[name] for name in (*PARTS, "against") if name in results},
     }
-    draft = RECORD.with_suffix(".draft")
+    draft = path.with_suffix(".draft")
     draft.write_text(json.dumps(record, indent=1) + "\n")
-    draft.replace(RECORD)
+    draft.replace(path)
 
 
 if __name__ == "__main__":
