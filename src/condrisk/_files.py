@@ -15,6 +15,12 @@ class ModelFileError(ValueError):
     """A model file cannot be written or used; the message is one sentence that says why."""
 
 
+def first_line(error: BaseException) -> str:
+    """Return what an error says, as a part of a sentence: its first line, without a full stop."""
+    text = str(error).strip() or type(error).__name__
+    return text.splitlines()[0][:200].rstrip(".")
+
+
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file whole or not at all, also if the machine stops in between."""
     data = content.encode() if isinstance(content, str) else content

@@ -14,7 +14,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 from threadpoolctl import threadpool_limits
 
 from condrisk._delegate import assess, risk_part
-from condrisk._files import ModelFileError, open_model_file, write_whole
+from condrisk._files import ModelFileError, first_line, open_model_file, write_whole
 from condrisk.persistence._archive import Archive
 from condrisk.persistence._audit import audit
 from condrisk.persistence._describe import describe_model
@@ -170,7 +170,7 @@ def load_bytes(data: bytes, name: str, trust: Trust) -> tuple[Any, dict[str, Any
     except BadModelError as error:
         archive.refuse(f"{error}")
     except Exception as error:
-        archive.refuse(f"is damaged: {_first_line(error)}")
+        archive.refuse(f"is damaged: {first_line(error)}")
     return model, manifest
 
 
@@ -182,7 +182,7 @@ def _construct(archive: Archive, data: bytes, types: list[str]) -> Any:
             warnings.simplefilter("ignore", InconsistentVersionWarning)
             return skops_io.loads(data, trusted=types)
     except Exception as error:
-        archive.refuse(f"is damaged: {_first_line(error)}")
+        archive.refuse(f"is damaged: {first_line(error)}")
 
 
 def _check_agreement(model: Any, manifest: dict[str, Any]) -> None:
@@ -224,8 +224,3 @@ def _check_round_trip(model: Any, manifest: dict[str, Any], data: bytes, needs: 
             f"the model cannot be kept in a file: its risk of a typical row is {before:g}, and "
             f"{after:g} once loaded; its class keeps something outside of its attributes."
         )
-
-
-def _first_line(error: BaseException) -> str:
-    text = str(error).strip() or type(error).__name__
-    return text.splitlines()[0][:200].rstrip(".")

@@ -7,7 +7,7 @@ import json
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
-from condrisk._files import ModelFileError
+from condrisk._files import ModelFileError, first_line
 from condrisk._state import without_training_rows
 from condrisk.persistence._allowed import ALLOWED
 from condrisk.persistence._archive import MANIFEST, SCHEMA
@@ -25,7 +25,7 @@ def pack_model(model: Any) -> dict[str, bytes]:
     except ModelFileError:
         raise
     except Exception as error:  # whatever the state of somebody's class raises
-        raise ModelFileError(f"the model cannot be kept in a file: {_first_line(error)}") from None
+        raise ModelFileError(f"the model cannot be kept in a file: {first_line(error)}.") from None
     with ZipFile(io.BytesIO(dumped)) as source:
         members = {name: source.read(name) for name in source.namelist()}
     return members | {SCHEMA: _without_ids(members[SCHEMA])}
@@ -75,13 +75,3 @@ def _without_ids(schema: bytes) -> bytes:
     for node in nodes_of(found):
         node.pop("__id__", None)
     return json.dumps(found, separators=(",", ":")).encode()
-
-
-def check_savable(model: Any) -> list[str]:
-    """Return what loading a model, fitted or not, would need; `ModelFileError` if it cannot be."""
-    return needs_of(pack_model(model))
-
-
-def _first_line(error: BaseException) -> str:
-    text = str(error).strip() or type(error).__name__
-    return text.splitlines()[0][:200].rstrip(".") + "."

@@ -11,6 +11,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from condrisk._delegate import assess
+from condrisk._files import first_line
 from condrisk.persistence._rows import missing_value, plain_column
 from condrisk.persistence._schema import Column, Schema
 
@@ -80,8 +81,7 @@ def _failure(model: Any, schema: Schema, row: Mapping[str, Any]) -> str | None:
             found = assess(model, schema.rows(row), **given)
             risk, answer = np.asarray(found.risk, dtype=np.float64), np.asarray(found.prediction)
         except Exception as error:  # whatever a model of somebody's raises
-            text = str(error).strip() or type(error).__name__
-            return text.splitlines()[0][:200]
+            return first_line(error)
     if answer.dtype.kind == "f" and not np.isfinite(answer).all():
         return "its prediction is not a number"
     fits = risk.shape == (1,) and bool(np.isfinite(risk).all())
