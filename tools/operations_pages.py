@@ -15,12 +15,13 @@ def pages() -> dict[str, str]:
     """Return the text of the page by its name."""
     records = {
         name: json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
-        for name in ("scoring", "serving")
+        for name in ("scoring", "serving", "serving_against")
     }
     parts = [
         "# How fast it runs",
         scoring_text(records["scoring"]),
         serving_text(records["serving"]),
+        against_text(records["serving_against"]),
     ]
     return {"README.md": "\n\n".join(parts) + "\n"}
 
@@ -66,6 +67,26 @@ def scoring_text(record: dict[str, Any]) -> str:
             text,
             markdown_table(header, rows),
             f"{dask} {verdict} Again with `python -m benchmarks.scoring`.",
+        ]
+    )
+
+
+def against_text(record: dict[str, Any]) -> str:
+    """Return the throughput of the service beside that of its earlier sources."""
+    measured = record["results"]["against"]
+    models = ("linear", "boosting", "forest")
+    rows = [
+        [load, *(f"{measured[model][load]['throughput of other']:.2f}" for model in models)]
+        for load in measured[models[0]]
+    ]
+    return "\n\n".join(
+        [
+            "### Any model by its own methods",
+            "The tables above are of an earlier service, which did the arithmetic of linear models "
+            "by itself. Since then every model is decided by its own methods. Throughput, new over "
+            "old, in turns:",
+            markdown_table(["requests", *models], rows),
+            "Again with `python -m benchmarks.serving against FOLDER`, the earlier sources.",
         ]
     )
 
