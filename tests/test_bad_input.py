@@ -185,10 +185,10 @@ BAD = {
         ValueError,
         "'predictor' parameter",
     ),
-    "a plug-in for a regressor": (
-        lambda: PlugInRisk(LinearRegression()).fit(X, y),
+    "a calibration for a regressor": (
+        lambda: PlugInRisk(LinearRegression(), calibration="temperature").fit(X, y),
         ValueError,
-        "predictor must be a classifier",
+        "calibration must not be given for regressors",
     ),
     "a classifier as regressor": (
         lambda: classification(regressor=LogisticRegression()).fit(C, k),

@@ -89,6 +89,14 @@ def check_confidence(value: float, name: str = "confidence") -> None:
         raise ValueError(f"{name} must lie strictly between 0 and 1, got {value!r}")
 
 
+def check_quantiles(quantiles: ArrayLike) -> Vector:
+    """Return levels between 0 and 1, as a vector."""
+    levels = check_vector(np.atleast_1d(_as_real(quantiles, "quantiles")), "quantiles")
+    if levels.min() < 0 or levels.max() > 1:
+        raise ValueError(f"quantiles must lie between 0 and 1, got {levels.tolist()}")
+    return levels
+
+
 def _as_real(values: ArrayLike, name: str) -> Vector:
     try:
         array = np.asarray(values)

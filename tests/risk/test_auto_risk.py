@@ -66,7 +66,8 @@ def test_the_predictor_is_fitted_once_a_fold_and_once_more(world):
 
 def test_the_leaderboard_says_what_was_chosen_and_why(fitted, world):
     board = {row["candidate"]: row for row in fitted.leaderboard_}
-    assert set(board) == {*MEMBERS, "mean", "mixture"}
+    regressions = {"regression", "regression on distribution"}
+    assert set(board) == {"plug-in", "hybrid", *regressions, "mean", "mixture"}
     scores = [row["score"] for row in fitted.leaderboard_]
     assert scores == sorted(scores)
     assert_allclose(sum(row["share"] for name, row in board.items() if name != "mixture"), 1)
@@ -82,7 +83,7 @@ def test_with_a_price_the_candidate_of_least_deferral_loss_is_chosen(world):
     assert_allclose(
         deferral_loss(model.held_out_.losses, model.held_out_.risks, 1.0), best["deferral_loss"]
     )
-    assert model.committee_.shares[best["candidate"]] == 1.0
+    assert model.mixture_.shares[best["candidate"]] == 1.0
 
 
 def test_what_comes_after_fit_changes_nothing(world, fitted):
@@ -180,7 +181,7 @@ def test_a_second_opinion_helps_a_predictor_with_poor_probabilities():
 def test_parts_and_their_seconds(built):
     model = built
     predictor = [f"predictor, {name}" for name in model.predictor_.seconds_]
-    assert list(model.seconds_) == [*predictor, *MEMBERS]
+    assert list(model.seconds_) == [*predictor, *MEMBERS, "distribution"]
     assert min(model.seconds_.values()) > 0
 
 

@@ -263,7 +263,18 @@ def test_a_rule_is_fitted_on_out_of_fold_risks(parts):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: HybridRisk(LinearRegression()), "predictor must be a classifier"),
+        (
+            lambda: HybridRisk(LinearRegression(), probability=LogisticRegression()),
+            "probability must not be given for regressors",
+        ),
+        (
+            lambda: HybridRisk(LogisticRegression(), distribution=LinearRegression()),
+            "distribution must not be given for classifiers",
+        ),
+        (
+            lambda: HybridRisk(LinearRegression(), distribution=LinearRegression()),
+            "distribution must answer a distribution",
+        ),
         (lambda: HybridRisk(LogisticRegression(), probability=[]), "probability must be given"),
         (
             lambda: HybridRisk("precomputed", loss="log_loss"),

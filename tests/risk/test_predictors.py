@@ -147,17 +147,18 @@ def test_an_answer_that_is_no_class_is_wrong_on_any_number_of_rows():
 # -- losses that are computed already --------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [RegressionRisk, AutoRisk])
-def test_losses_take_the_place_of_targets(kind):
-    options = QUICK if kind is AutoRisk else {"random_state": 0, "regressor": Ridge()}
+def test_losses_take_the_place_of_targets():
     predictor = LinearRegression().fit(X, Y)
     loss = (predictor.predict(X) - Y) ** 2
-    by_targets = kind(FrozenEstimator(predictor), **options).fit(X, Y)
-    by_losses = kind(FrozenEstimator(predictor), **options).fit(X, loss=loss)
+    options = {"random_state": 0, "regressor": Ridge()}
+    by_targets = RegressionRisk(FrozenEstimator(predictor), **options).fit(X, Y)
+    by_losses = RegressionRisk(FrozenEstimator(predictor), **options).fit(X, loss=loss)
     assert_allclose(by_losses.predict_risk(X), by_targets.predict_risk(X))
     assert_allclose(by_losses.held_out_.risks, by_targets.held_out_.risks)
-    alone = kind("precomputed", **options).fit(X, loss=loss)
-    assert alone.predict_risk(X).min() >= 0
+    for kind in (RegressionRisk, AutoRisk):
+        options = QUICK if kind is AutoRisk else {"random_state": 0, "regressor": Ridge()}
+        alone = kind("precomputed", **options).fit(X, loss=loss)
+        assert alone.predict_risk(X).min() >= 0
     model = Deferral(kind("precomputed", **options), rule=BudgetRule(0.2)).fit(X, loss=loss)
     assert np.mean(model.risk_.held_out_.risks > model.rule_.threshold_) <= 0.2
     with pytest.raises(ValueError, match="losses were given to fit"):

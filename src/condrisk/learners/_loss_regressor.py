@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from threadpoolctl import threadpool_limits
 
 from condrisk._mixing import convex_shares
+from condrisk._state import leaves_rows_out
 from condrisk.learners._members import (
     Committee,
     Floats,
@@ -27,6 +28,8 @@ FEW_ROWS = 20_000
 MOST_ROWS = 50_000
 # Fewer rows than this teach nothing but their mean.
 FEWEST_ROWS = 20
+# Losses are capped where fewer than this many equal ones would have the same tail.
+FEWEST_TAIL_ROWS = 20
 
 
 class LossRegressor(RegressorMixin, BaseEstimator):
@@ -47,6 +50,11 @@ class LossRegressor(RegressorMixin, BaseEstimator):
     losses are shifted and scaled first, so that the estimate scales with them; it never leaves
     their range.
 
+    A few huge losses would otherwise be all that is learnt. Where the tail amounts to fewer than
+    20 equal losses, (Σz²)² < 20 Σz⁴, losses are capped at the highest value at which it does not,
+    and the estimate is scaled up to keep their mean. (With fewer than 40 losses above the least,
+    half of them take the place of the 20.)
+
     Parameters
     ----------
     n_jobs : int or None, default=None
@@ -58,6 +66,10 @@ class LossRegressor(RegressorMixin, BaseEstimator):
     ----------
     shares_ : dict of str to float
         The share of each member in the mixture.
+    held_out_ : ndarray of shape (n_samples,)
+        The estimate of each training row by members that had not seen its loss; NaN for rows
+        that the mixture was not found on: those without weight, and of more than 50,000 the rest.
+        Not part of a model file.
     n_features_in_ : int
         The number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -143,11 +155,16 @@ class LossRegressor(RegressorMixin, BaseEstimator):
         self._mean = float(np.clip(np.average(y, weights=weight), self._lowest, self._highest))
         self._members: list[Any] = []
         self.shares_ = {"mean": 1.0}
+        self.held_out_ = np.full(len(used), self._mean)
         if len(y) >= FEWEST_ROWS and self._lowest < self._mean:
             known = None if groups is None else np.asarray(groups)[used]
-            z = (y - self._lowest) / (self._mean - self._lowest)
+            z = capped(y - self._lowest, weight)
+            z /= np.average(z, weights=weight)
             if known is None or len(np.unique(known)) > 1:
-                self._mix(X, z, weight / weight.mean(), known)
+                rows, estimate = self._mix(X, z, weight / weight.mean(), known)
+                self.held_out_ = np.full(len(used), np.nan)
+                scaled = self._lowest + (self._mean - self._lowest) * estimate
+                self.held_out_[np.flatnonzero(used)[rows]] = scaled
         return self
 
     @property
@@ -156,8 +173,13 @@ class LossRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self, "shares_")
         return next((member.forest for member in self._members if hasattr(member, "forest")), None)
 
-    def _mix(self, X: Floats, z: Floats, weight: Floats, groups: NDArray[Any] | None) -> None:
-        """Fit the members on losses of least value zero and mean one, then mix them."""
+    def _mix(
+        self, X: Floats, z: Floats, weight: Floats, groups: NDArray[Any] | None
+    ) -> tuple[NDArray[np.intp], Floats]:
+        """Fit the members on losses of least value zero and mean one, then mix them.
+
+        Returns the rows that the mixture was found on, and its estimates for these.
+        """
         # Rounded, so that losses in other units give the same splits, not nearly the same.
         z = z.astype(np.float32).astype(np.float64)
         rng = check_random_state(self.random_state)
@@ -185,6 +207,7 @@ class LossRegressor(RegressorMixin, BaseEstimator):
             name: float(part.sum()) for name, part in zip([*members, "mean"], parts, strict=True)
         }
         self._members = [m for name, m in members.items() if self.shares_[name] > 0]
+        return rows, table @ shares
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Estimate the mean loss at each row.
@@ -209,7 +232,29 @@ class LossRegressor(RegressorMixin, BaseEstimator):
             mixture += member.predict(X, (self._highest - self._lowest) / scale)
         return np.clip(self._lowest + scale * mixture, self._lowest, self._highest)
 
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        if leaves_rows_out():
+            state.pop("held_out_", None)
+        return state
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def capped(loss: Floats, weight: Floats) -> Floats:
+    """Return non-negative losses, the largest lowered until no few of them are the whole tail."""
+    order = np.argsort(-loss)
+    z, w = loss[order], weight[order]
+    # With the cap at z[k], the k losses before it count as z[k].
+    heavier = np.cumsum(w) - w
+    second, fourth = w * z**2, w * z**4
+    below_second, below_fourth = second[::-1].cumsum()[::-1], fourth[::-1].cumsum()[::-1]
+    squares = below_second + heavier * z**2
+    fourths = below_fourth + heavier * z**4
+    # Equal losses cannot be made more equal: of few that are positive, half have to count.
+    wanted = min(FEWEST_TAIL_ROWS, 0.5 * np.count_nonzero((z > 0) & (w > 0)))
+    enough = squares**2 >= wanted * fourths * w.mean()
+    return np.minimum(loss, z[np.argmax(enough)]) if enough.any() else loss

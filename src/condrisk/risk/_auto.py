@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array, check_random_state, get_tags
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _num_samples
 
-from condrisk._crossfit import CrossFitted, Split, align, rows_of
-from condrisk._mixing import Pool, fit_pool, log_probabilities
+from condrisk._crossfit import CrossFitted, rows_of
 from condrisk._routing import routing_enabled
-from condrisk.learners import StackedClassifier, StackedRegressor
-from condrisk.losses import ClassLoss, Loss, Task, encode, get_loss
+from condrisk.learners import DistributionRegressor, StackedClassifier, StackedRegressor
+from condrisk.losses import Loss, Task, encode, get_loss
 from condrisk.metrics import deferral_loss
+from condrisk.risk._auto_classes import ClassPools, Given, get_response
 from condrisk.risk._base import BaseRisk, groups_of
 from condrisk.risk._committee import RiskCommittee
+from condrisk.risk._expected_loss import class_loss_points, class_risk_and_floor
 from condrisk.risk._held_out import Pairs
+from condrisk.risk._hybrid_numbers import NumberHybrid, as_numbers, telling_inputs
+from condrisk.risk._loss_law import LossLawMixin, LossPoints
+from condrisk.risk._mixture import RiskMixture
 from condrisk.risk._predictor import Routed
 from condrisk.risk._responses import Responses, held_out_at_once
 from condrisk.risk._task import task_of_target
 
 Floats = NDArray[np.float64]
-Given = dict[str, NDArray[Any]]
 # Of a time budget, the share for the predictor.
 PREDICTOR_SHARE = 0.7
 _EVERYTHING = {"sample_weight": True, "groups": True}
@@ -41,16 +45,22 @@ class StackResponses(Responses):
         return self._known[method]
 
 
-class AutoRisk(BaseRisk):
+class AutoRisk(ClassPools, NumberHybrid, LossLawMixin):
     """Conditional risk without choices to make: several estimates, mixed by held-out rows.
 
-    The losses of the predictor on rows that it was not fitted on are regressed on the row, the
-    predictor's response and, where it is built here, on how far its models disagree. Extra-trees
-    learn the losses, forests and extra-trees their roots, with the conditional variance added
-    back; for classifiers there are also the plug-in risk of the calibrated probabilities and, as
-    in `HybridRisk`, that of a pool with other probability models. Each judges the rows that it has
-    not seen, and the mixture is the one with the least squared error, which is a strictly
-    consistent score for the mean; or, with `cost`, the candidate of least deferral loss.
+    * For a regressor that is given: its plug-in risk under a `DistributionRegressor`; that risk
+      corrected by realised losses, as in `HybridRisk`; and regressions of the losses, on the row
+      alone and on the row, the prediction and the distribution. The corrected risk is the base,
+      and another candidate has a share as far as its gain on held-out rows is sure.
+    * For a classifier: the plug-in risk of its calibrated probabilities, that of their pool with a
+      stack's, and regressions of the losses on the row, the response and both: extra-trees on the
+      losses, forests and extra-trees on their roots with the conditional variance added back.
+    * For a predictor that is built here, such regressions on the row, the response and how far
+      the models of the stack disagree.
+
+    Each judges the rows that it has not seen, and the mixture is the one with the least squared
+    error, which is a strictly consistent score for the mean; or, with `cost`, the candidate of
+    least deferral loss.
 
     Parameters
     ----------
@@ -133,9 +143,12 @@ class AutoRisk(BaseRisk):
     # What is chosen elsewhere and settled here.
     refit = True
     clip = True
+    distribution = None
+    regressor = None
     task_: Task | None
-    second_model_: StackedClassifier | None
-    _pools: dict[str, Pool]
+    distribution_: DistributionRegressor | None
+    mixture_: RiskMixture | None
+    committee_: RiskCommittee | None
 
     def __init__(
         self,
@@ -231,17 +244,26 @@ class AutoRisk(BaseRisk):
         routed: Routed,
     ) -> None:
         began = time.perf_counter()
-        _as_numbers(X)  # before anything is fitted
+        as_numbers(X)  # before anything is fitted
+        self._forget()
         fitted = self._cross_fit_predictor(X, y, prediction, routed)
         if self._task() == "classification":
             self._check_loss_classes(self.classes_)
         responses, rows = fitted.responses[0], fitted.rows
         loss = self._losses(y[rows], responses[self.loss_.response])
         self.seconds_ = self._predictor_seconds(time.perf_counter() - began)
-        until = np.inf if self.time_budget is None else began + self.time_budget
+        self._until = until = np.inf if self.time_budget is None else began + self.time_budget
         weight = None if sample_weight is None else sample_weight[rows]
+        groups = groups_of(routed, rows)
+        if self._task() == "regression" and not self._is_built():
+            pairs = Pairs(rows, loss, self._folds_of(fitted, groups), weight, groups)
+            params = {"sample_weight": sample_weight, "groups": routed["splitter"].get("groups")}
+            self._fit_mixture(X, y, fitted, pairs, params)
+            return
         self._fit_probabilities(rows_of(X, rows), y[rows], fitted, weight, routed, until)
         self._fit_committee(X, loss, fitted, sample_weight, routed, until)
+        if self._task() == "regression" and time.perf_counter() < until:
+            self._fit_around(X, y, weight, groups)
 
     def _fit_to_losses(
         self,
@@ -252,8 +274,9 @@ class AutoRisk(BaseRisk):
         routed: Routed,
     ) -> None:
         began = time.perf_counter()
-        _as_numbers(X)
-        self.task_, self._pools, self.second_model_ = None, {}, None
+        as_numbers(X)
+        self._forget()
+        self.task_ = None
         if prediction is None and self._is_precomputed():
             rows = np.arange(_num_samples(X))
             fitted = held_out_at_once(rows, Responses(None, X), set())
@@ -262,6 +285,101 @@ class AutoRisk(BaseRisk):
         self.seconds_ = {"predictor": time.perf_counter() - began}
         until = np.inf if self.time_budget is None else began + self.time_budget
         self._fit_committee(X, loss, fitted, sample_weight, routed, until)
+
+    def _forget(self) -> None:
+        """Have none of the parts that only some predictors need."""
+        self._pools, self.second_model_, self._uses_responses = {}, None, True
+        self.mixture_ = self.committee_ = self.distribution_ = self.correction_ = None
+
+    # -- numbers: a distribution put into the loss, corrected, and mixed with regressions ---------
+
+    def _distribution(self) -> DistributionRegressor:
+        budget = None if np.isinf(self._until) else self._until - time.perf_counter()
+        return (
+            super()
+            ._distribution()
+            .set_params(time_budget=None if budget is None else max(budget, 0.0))
+        )
+
+    def _fit_mixture(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        fitted: CrossFitted,
+        pairs: Pairs,
+        params: dict[str, Any],
+    ) -> None:
+        """Fit the candidates for the risk of a regressor that is given, and mix them."""
+        start = time.perf_counter()
+        rows, response = rows_of(X, pairs.rows), fitted.responses[0]["predict"]
+        given = {name: value for name, value in params.items() if value is not None}
+        found = self._fit_distribution(X, y, response, fitted, given, pairs.groups)
+        self.seconds_["plug-in"] = time.perf_counter() - start
+        hybrid = self._corrected(rows, response, found, pairs)
+        self.seconds_["hybrid"] = time.perf_counter() - start - self.seconds_["plug-in"]
+        groups = pairs.groups
+        if groups is None and fitted.n_splits > 1:
+            groups = fitted.split  # losses of one fold are those of one fitted predictor
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        self.mixture_ = RiskMixture(seed, self.n_jobs).fit(
+            {
+                "regression": as_numbers(rows),
+                "regression on distribution": telling_inputs(rows, response, found),
+            },
+            {"plug-in": self._clipped(found.risk), "hybrid": hybrid},
+            pairs.losses,
+            pairs.weights,
+            groups,
+            until=self._until,
+        )
+        self.seconds_ |= self.mixture_.seconds
+        self._settle(self.mixture_, pairs)
+
+    def _mixed_risk(self, X: Any, responses: Responses) -> Floats:
+        assert self.mixture_ is not None
+        response = responses.get("predict")
+        found = self._plugged(X, response)
+        plug_in = self._clipped(found.risk)
+        hybrid = self._clipped(found.risk + self._correction_at(X, response, found))
+        inputs = {
+            "regression": lambda: as_numbers(X),
+            "regression on distribution": lambda: telling_inputs(X, response, found),
+        }
+        known = {"plug-in": plug_in, "hybrid": hybrid}
+        return self._clipped(self.mixture_.predict(inputs, known))
+
+    def _fit_around(self, X: Any, y: NDArray[Any], weight: Any, groups: Any) -> None:
+        """Learn the distribution around a stack that was built here: what parts are made of."""
+        start = time.perf_counter()
+        model = DistributionRegressor(n_jobs=self.n_jobs, random_state=self.random_state)
+        self.distribution_ = model.fit_around(self.predictor_, X, y, weight, groups=groups)
+        self.seconds_["distribution"] = time.perf_counter() - start
+
+    # -- what else the distribution says of the loss ---------------------------------------------
+
+    def _plug_in_and_floor(self, X: Any, responses: Responses) -> tuple[Floats, Floats]:
+        if self._task() == "classification":
+            law = self._class_law(X, responses)
+            return class_risk_and_floor(self.loss_, *law, self.classes_)
+        self._check_has_distribution()
+        return self._expected_and_least(X, responses.get("predict"))
+
+    def _loss_points(self, X: Any, responses: Responses) -> Iterator[LossPoints]:
+        if self._task() == "classification":
+            law = self._class_law(X, responses)
+            yield class_loss_points(self.loss_, *law, self.classes_)
+            return
+        self._check_has_distribution()
+        yield from self._losses_of_points(X, responses.get("predict"))
+
+    def _check_has_distribution(self) -> None:
+        if self.distribution_ is None:
+            raise ValueError(
+                "there is no distribution of the target here to say more of the loss than its "
+                "mean: fit was given losses, or its time_budget had run out."
+            )
+
+    # -- classes, and stacks built here: regressions of the loss, mixed ----------------------------
 
     def _fit_committee(
         self,
@@ -290,11 +408,7 @@ class AutoRisk(BaseRisk):
             until=until,
         )
         self.seconds_ |= self.committee_.seconds
-        self._judge(loss, weight)
-        chosen = self.committee_.held_out.pop(self._chosen)
-        del self.committee_.held_out
-        pairs = Pairs(rows, loss, [], weight, groups)
-        self._held_out = pairs.with_risks(self._clipped(chosen))
+        self._settle(self.committee_, Pairs(rows, loss, [], weight, groups))
 
     def _held_out_risks(self, pairs: Pairs) -> Floats:
         raise AssertionError("the committee has estimated these in fit")
@@ -320,96 +434,34 @@ class AutoRisk(BaseRisk):
             return {"predictor": total}
         return {f"predictor, {name}": took for name, took in self.predictor_.seconds_.items()}
 
-    # -- classes: probabilities put into the loss -----------------------------------------------
-
-    def _fit_probabilities(
-        self,
-        X: Any,
-        y: NDArray[Any],
-        fitted: CrossFitted,
-        weight: NDArray[Any] | None,
-        routed: Routed,
-        until: float,
-    ) -> None:
-        """Learn to calibrate the predictor's probabilities, and to pool them with a second model's.
-
-        A stack is a pool already; to any other predictor one is added, if there is time.
-        """
-        self._pools, self.second_model_ = {}, None
-        if not isinstance(self.loss_, ClassLoss) or self._task() != "classification":
-            return
-        codes = encode(y, self.classes_)
-        own = self._own_probabilities(fitted.responses[0])
-        if own:
-            self._pools["plug-in"] = fit_pool(log_probabilities(own), codes, weight)
-        start = time.perf_counter()
-        if self._is_built() or start > until or len(np.unique(y)) < 2:
-            return
-        stack = StackedClassifier(
-            cv=self._stack_folds(fitted),
-            time_budget=None if np.isinf(until) else until - start,
-            random_state=self.random_state,
-        )
-        groups = groups_of(routed, fitted.rows) if fitted.n_splits == 1 else None
-        self.second_model_ = stack.fit(X, y, weight, groups=groups)
-        both = log_probabilities([*own, *self._second_held_out()])
-        self._pools["hybrid"] = fit_pool(both, codes, weight)
-        self.seconds_["hybrid"] = time.perf_counter() - start
-
-    def _stack_folds(self, fitted: CrossFitted) -> int | list[Split]:
-        """Return the folds that the predictor had, or for one that was not fitted here, five."""
-        if fitted.n_splits > 1:
-            return fitted.folds()
-        return self.cv if isinstance(self.cv, int) else 5
-
-    def _own_probabilities(self, responses: Responses | Given) -> list[Floats]:
-        """Return the predictor's own probabilities, if it has such."""
-        if self._feature_method() != "predict_proba":
-            return []
-        return [_get(responses, "predict_proba")]
-
-    def _second_held_out(self) -> list[Floats]:
-        if self.second_model_ is None:
-            return []
-        return [self._aligned(self.second_model_.held_out_.responses["predict_proba"])]
-
-    def _aligned(self, proba: Floats) -> Floats:
-        assert self.second_model_ is not None
-        return align(proba, self.second_model_.classes_, self.classes_)
-
-    def _plug_in_risks(
-        self, responses: Responses | Given, second: list[Floats]
-    ) -> dict[str, Floats]:
-        """Return estimates that no regression is needed for: the plug-in risks of a classifier."""
-        found = {}
-        for name, pool in self._pools.items():
-            own = self._own_probabilities(responses)
-            proba = pool(log_probabilities(own if name == "plug-in" else [*own, *second]))
-            assert isinstance(self.loss_, ClassLoss)
-            response = _get(responses, self.loss_.response)
-            found[name] = self.loss_.expected(response, proba, classes=self.classes_)
-        return found
-
     def _inputs(self, X: Any, responses: Responses | Given, plug_in: dict[str, Floats]) -> Floats:
         """Return what the risk is regressed on."""
-        columns = [_as_numbers(X)]
+        columns = [as_numbers(X)]
         if self._uses_responses:
-            response = _get(responses, self._feature_method())
+            response = get_response(responses, self._feature_method())
             if self._task() == "classification" and response.ndim == 1:
                 response = encode(response, self.classes_)[:, None] == np.arange(len(self.classes_))
             columns.append(response)
         columns += plug_in.values()
         if self._is_built():
-            columns.append(_get(responses, "uncertainty"))
+            columns.append(get_response(responses, "uncertainty"))
         return np.column_stack(columns)
 
     def _risk_uses_response(self) -> bool:
         return self._uses_responses
 
-    def _judge(self, loss: Floats, weight: Floats | None) -> None:
+    def _settle(self, committee: RiskCommittee | RiskMixture, pairs: Pairs) -> None:
+        """Choose, and keep the held-out risks of what was chosen."""
+        self._judge(committee, pairs.losses, pairs.weights)
+        chosen = committee.held_out.pop(self._chosen)
+        del committee.held_out
+        self._held_out = pairs.with_risks(self._clipped(chosen))
+
+    def _judge(
+        self, committee: RiskCommittee | RiskMixture, loss: Floats, weight: Floats | None
+    ) -> None:
         """Make the leaderboard, and choose by it where a cost is given."""
         board: list[dict[str, Any]] = []
-        committee = self.committee_
         constant = np.average((loss - np.average(loss, weights=weight)) ** 2, weights=weight)
         for name, risk in committee.held_out.items():
             squared = np.average((loss - risk) ** 2, weights=weight)
@@ -430,11 +482,11 @@ class AutoRisk(BaseRisk):
             committee.keep(self._chosen)
 
     def _risk(self, X: Any, responses: Responses) -> Floats:
-        second: list[Floats] = []
-        if self.second_model_ is not None:
-            second = [self._aligned(self.second_model_.predict_proba(X))]
-        plug_in = self._plug_in_risks(responses, second)
+        if self.mixture_ is not None:
+            return self._mixed_risk(X, responses)
+        plug_in = self._plug_in_risks(responses, self._second_at(X))
         inputs = self._inputs(X, responses, plug_in)
+        assert self.committee_ is not None
         return self._clipped(self.committee_.predict(inputs, plug_in))
 
     def __sklearn_tags__(self) -> Any:
@@ -454,13 +506,3 @@ def _implied_task(loss: Any) -> Task | None:
         return None
     found: Loss = get_loss(loss)
     return "classification" if found.response == "predict_proba" else found.task
-
-
-def _as_numbers(X: Any) -> Floats:
-    """Return rows as an array of numbers, where missing ones are NaN."""
-    return check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
-
-
-def _get(responses: Responses | Given, method: str) -> NDArray[Any]:
-    """Return a response out of a dict, which held-out responses are, or out of `Responses`."""
-    return responses[method] if isinstance(responses, dict) else responses.get(method)

@@ -437,7 +437,7 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         own = [] if isinstance(self.predictor, str) else [self.predictor]
-        parts = [get_tags(part) for part in (*own, *self._parts().values())]
+        parts = [_tags_of(part) for part in (*own, *self._parts().values())]
         tags.input_tags.sparse = all(part.input_tags.sparse for part in parts)
         tags.input_tags.allow_nan = all(part.input_tags.allow_nan for part in parts)
         if not own:
@@ -462,6 +462,11 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
         if leaves_rows_out():
             state |= {"_pairs": None, "_held_out": None}
         return state
+
+
+def _tags_of(part: Any) -> Any:
+    """Return the tags of a part, the usual ones where another package gives it none."""
+    return get_tags(part if hasattr(part, "__sklearn_tags__") else DummyRegressor())
 
 
 def groups_of(routed: Routed, rows: NDArray[np.intp]) -> NDArray[Any] | None:

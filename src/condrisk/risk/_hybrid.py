@@ -1,13 +1,14 @@
-"""Conditional risk of a classifier: plug-in risks, corrected by realised losses."""
+"""Conditional risk: plug-in risks, corrected by realised losses."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import _check_method_params
 
@@ -16,18 +17,27 @@ from condrisk._delegate import is_frozen
 from condrisk._mixing import fit_pool, log_probabilities
 from condrisk.losses import LOG_LOSS_FLOOR, ClassLoss, Task, encode
 from condrisk.risk._base import BaseRisk, check_regressor, groups_of
+from condrisk.risk._expected_loss import class_loss_points, class_risk_and_floor
 from condrisk.risk._held_out import Pairs
+from condrisk.risk._hybrid_numbers import NumberHybrid
+from condrisk.risk._loss_law import LossLawMixin, LossPoints
 from condrisk.risk._predictor import Routed
 from condrisk.risk._probabilities import ProbabilityModelsRisk
 from condrisk.risk._responses import Responses
 
 
-class HybridRisk(ProbabilityModelsRisk):
-    """Conditional risk of a classifier: probabilities pooled, then corrected by realised losses.
+class HybridRisk(ProbabilityModelsRisk, NumberHybrid, LossLawMixin):
+    """Conditional risk: plug-in estimates, corrected by realised losses.
 
-    A plug-in risk Σₖ ℓ(f(x), k) pₖ(x) is as good as its p, and a small error of p times a huge
-    loss is a large error of the risk. Two things are learnt here on rows that no model was fitted
-    on, and both have few parameters, so that few such rows will do:
+    For a regressor, the plug-in risk of `PlugInRisk` is wrong where its distribution is: with a
+    mean m and a variance v that are estimates, z − (f − m)² − v has the conditional mean
+    2(m − f)(μ − m) + (μ − m)² + σ² − v, and not zero. So realised losses minus plug-in risks, on
+    rows that neither has seen, are regressed on the row, the prediction and the distribution, and
+    what is found is added as far as held-out rows bear it out.
+
+    For a classifier, a plug-in risk Σₖ ℓ(f(x), k) pₖ(x) is as good as its p, and a small error of
+    p times a huge loss is a large error of the risk. Two things are learnt here on rows that no
+    model was fitted on, and both have few parameters, so that few such rows will do:
 
     1. one p out of many: softmax(Σⱼ wⱼ log pⱼ + b) over the probability models and the predictor
        itself, with the least log loss. It is temperature scaling for several models at once.
@@ -43,19 +53,24 @@ class HybridRisk(ProbabilityModelsRisk):
 
     Parameters
     ----------
-    predictor : classifier or "precomputed"
+    predictor : classifier, regressor or "precomputed"
         The model whose risk is wanted: cross-fitted here, frozen, or external, and then its
         responses are given as ``prediction=``.
     loss : str, Loss, array-like, callable or None, default=None
-        What an error costs, as for `RegressionRisk`. None is the chance of being wrong.
+        What an error costs, as for `RegressionRisk`. None is the chance of being wrong for
+        classifiers and the squared error for regressors.
     probability : classifier, list of classifiers or None, default=None
-        The models that estimate class probabilities; frozen ones are used as they are. None is a
-        clone of the predictor.
+        For classifiers, the models that estimate class probabilities; frozen ones are used as
+        they are. None is a clone of the predictor.
+    distribution : estimator or None, default=None
+        For regressors, the model of the target's distribution, as for `PlugInRisk`.
     regressor : regressor or None, default=None
-        What learns the losses from the pooled plug-in risk, the plug-in risk and log-probabilities
-        of each model, and the predictor's response. None: the pooled risk times a number.
+        For classifiers, what learns the losses from the pooled plug-in risk, the plug-in risk and
+        log-probabilities of each model, and the predictor's response; None: the pooled risk times
+        a number. For regressors, what learns loss minus plug-in risk from the distribution and
+        the response; None: a line and extra-trees, followed as far as held-out rows bear out.
     features : {"plug-in", "plug-in+x"}, default="plug-in"
-        Whether the regressor also sees the row itself.
+        Whether the `regressor` also sees the row itself.
     clip : bool, default=True
         Whether estimates below the least value of the loss are lifted to it.
     cv : int, cross-validation splitter or iterable, default=5
@@ -73,11 +88,14 @@ class HybridRisk(ProbabilityModelsRisk):
     predictor_ : estimator
         The fitted predictor.
     probabilities_ : list of estimators
-        The fitted probability models.
+        The fitted probability models, for classifiers.
     pool_ : Pool
-        The weight of each model, the predictor's last, and the shift of each class.
+        The weight of each model, the predictor's last, and the shift of each class, for
+        classifiers.
     scale_ : float
-        What the pooled plug-in risk is multiplied by.
+        What the pooled plug-in risk is multiplied by, for classifiers.
+    distribution_ : estimator
+        The fitted distribution, for regressors.
     regressor_ : estimator or None
         The fitted regressor of losses.
     loss_ : Loss
@@ -94,7 +112,7 @@ class HybridRisk(ProbabilityModelsRisk):
 
     See Also
     --------
-    PlugInRisk : One probability model, without correction.
+    PlugInRisk : One second model, without correction.
     RegressionRisk : For any task, from the row alone.
 
     Examples
@@ -117,6 +135,7 @@ class HybridRisk(ProbabilityModelsRisk):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseRisk._parameter_constraints,
         "probability": [HasMethods(["fit", "predict_proba"]), list, tuple, None],
+        "distribution": [HasMethods(["fit", "predict"]), None],
         "regressor": [HasMethods(["fit", "predict"]), None],
         "features": [StrOptions({"plug-in", "plug-in+x"})],
         "clip": ["boolean"],
@@ -128,6 +147,7 @@ class HybridRisk(ProbabilityModelsRisk):
         *,
         loss: Any = None,
         probability: Any = None,
+        distribution: Any = None,
         regressor: Any = None,
         features: Literal["plug-in", "plug-in+x"] = "plug-in",
         clip: bool = True,
@@ -139,6 +159,7 @@ class HybridRisk(ProbabilityModelsRisk):
         self.predictor = predictor
         self.loss = loss
         self.probability = probability
+        self.distribution = distribution
         self.regressor = regressor
         self.features = features
         self.clip = clip
@@ -157,6 +178,9 @@ class HybridRisk(ProbabilityModelsRisk):
         sample_weight: NDArray[Any] | None,
         routed: Routed,
     ) -> None:
+        if self._task() != "classification":
+            self._fit_to_numbers(X, y, prediction, sample_weight, routed)
+            return
         fitted, probabilities = self._cross_fitted_probabilities(X, y, prediction, routed)
         responses = fitted.responses[0]
         self._check_loss_classes(self._labels)
@@ -256,33 +280,70 @@ class HybridRisk(ProbabilityModelsRisk):
         return (encode(values, self._labels)[:, None] == np.arange(len(self._labels))).astype(float)
 
     def _risk(self, X: Any, responses: Responses) -> NDArray[np.float64]:
-        probabilities = [
-            self._aligned(respond(model, X, "predict_proba"), model.classes_)
-            for model in self.probabilities_
-        ]
+        if self._task() != "classification":
+            return self._number_risk(X, responses)
+        probabilities = self._probabilities_at(X)
         known = {name: responses.get(name) for name in self._methods()}
-        logs = log_probabilities([*probabilities, *self._own_probabilities(known)])
-        pooled = self.scale_ * self._plug_in(known, self.pool_(logs))
+        pooled = self.scale_ * self._plug_in(known, self._pooled(known, probabilities))
         if self.regressor_ is None:
             return self._clipped(pooled)
         return self._clipped(self.regressor_.predict(self._inputs(X, known, probabilities, pooled)))
 
+    def _probabilities_at(self, X: Any) -> list[NDArray[np.float64]]:
+        return [
+            self._aligned(respond(model, X, "predict_proba"), model.classes_)
+            for model in self.probabilities_
+        ]
+
+    def _pooled(
+        self, known: dict[str, NDArray[Any]], probabilities: list[NDArray[np.float64]]
+    ) -> NDArray[np.float64]:
+        return self.pool_(log_probabilities([*probabilities, *self._own_probabilities(known)]))
+
+    # -- what the pooled probabilities, or the distribution, say about the loss -----------------
+
+    def _class_law(self, X: Any, responses: Responses) -> tuple[NDArray[Any], Any]:
+        """Return the response of the predictor and the pooled probabilities."""
+        known = {name: responses.get(name) for name in self._methods()}
+        response = known[self.loss_.response]
+        if response.ndim == 2:
+            response = self._aligned(response, self.classes_)
+        return response, self._pooled(known, self._probabilities_at(X))
+
+    def _plug_in_and_floor(
+        self, X: Any, responses: Responses
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        if self._task() != "classification":
+            return self._expected_and_least(X, responses.get(self.loss_.response))
+        return class_risk_and_floor(self.loss_, *self._class_law(X, responses), self._labels)
+
+    def _loss_points(self, X: Any, responses: Responses) -> Iterator[LossPoints]:
+        if self._task() != "classification":
+            yield from self._losses_of_points(X, responses.get(self.loss_.response))
+        else:
+            yield class_loss_points(self.loss_, *self._class_law(X, responses), self._labels)
+
     # -- parts -------------------------------------------------------------------------------
 
     def _task(self) -> Task:
-        if not self._is_precomputed() and not is_classifier(self.predictor):
-            raise ValueError(
-                f"predictor must be a classifier, since plug-in risks are sums over classes; got "
-                f"{type(self.predictor).__name__}. For regressors there is RegressionRisk."
-            )
-        return "classification"
+        return self._task_by_parts()
 
     def _parts(self) -> dict[str, Any]:
+        if self._task() != "classification":
+            model = self._distribution()
+            parts = {} if is_frozen(model) else {"distribution": model}
+            return parts if self.regressor is None else parts | {"regressor": self.regressor}
         models = zip(self._names(), self._models(), strict=False)
         parts = {name: model for name, model in models if not is_frozen(model)}
         return parts if self.regressor is None else parts | {"regressor": self.regressor}
 
     def _check_parts(self) -> None:
+        check_regressor(self.regressor)
+        if self._task() != "classification":
+            self._refuse(probability=self.probability)
+            self._check_distribution()
+            return
+        self._refuse(distribution=self.distribution)
         models = self._models()
         if not models:
             raise ValueError(
@@ -294,7 +355,6 @@ class HybridRisk(ProbabilityModelsRisk):
                 raise ValueError(
                     f"probability must have predict_proba; {type(model).__name__} has not."
                 )
-        check_regressor(self.regressor)
 
 
 def _rows(responses: dict[str, NDArray[Any]], index: NDArray[np.intp]) -> dict[str, NDArray[Any]]:

@@ -189,6 +189,9 @@ class RegressionRisk(BaseRisk):
         response = fitted.responses[0].get(self._feature_response())
         inputs = self._inputs(rows_of(X, fitted.rows), response)
         params = _check_method_params(X, routed["regressor"], indices=fitted.rows)
+        if self.regressor is None and params.get("groups") is None and fitted.n_splits > 1:
+            # Losses of one fold are those of one fitted predictor: what it lacks they share.
+            params["groups"] = fitted.split
         regressor = seeded(self._parts()["regressor"], self.random_state)
         self.regressor_ = clone(regressor).fit(inputs, loss, **params)
         self._remember(

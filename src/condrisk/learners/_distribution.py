@@ -1,0 +1,437 @@
+"""The distribution of a number given a row: a mean, a variance, a shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn import config_context
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.utils import get_tags
+from sklearn.utils._param_validation import HasMethods
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    has_fit_parameter,
+    validate_data,
+)
+
+from condrisk._crossfit import Job, Split, cross_fit, make_splits, seeded
+from condrisk._distributions import Conditional, standard_points
+from condrisk._state import leaves_rows_out
+from condrisk._validation import check_quantiles, validated
+from condrisk.learners._loss_regressor import LossRegressor
+from condrisk.learners._stack import StackedRegressor
+
+Floats = NDArray[np.float64]
+
+# No variance is below this share of the mean one: a residual divided by nothing would be the tail.
+LEAST_SHARE = 1e-3
+
+
+class HeldOutDistribution(NamedTuple):
+    """What is said of the training rows by models that had not seen them.
+
+    Attributes
+    ----------
+    mean, std : ndarray of shape (n_samples,)
+        Of the target of each row.
+    uncertainty : ndarray of shape (n_samples, n_columns)
+        How far the models of the mean disagree, where it is a stack; otherwise no columns.
+    fold : ndarray of shape (n_samples,)
+        The fold in which each row was held out.
+    """
+
+    mean: Floats
+    std: Floats
+    uncertainty: Floats
+    fold: NDArray[np.intp]
+
+
+class DistributionRegressor(RegressorMixin, BaseEstimator):
+    """The conditional distribution of a number: its mean, its variance and a common shape.
+
+    Y given x is m(x) + s(x)·e. A regressor estimates the mean m; another one learns the variance
+    s² from the squares of m's residuals on rows that it was not fitted on; and e has the
+    distribution of those residuals divided by s, all of them, so that the tails are what they
+    were. Mean and variance may be anything; the shape of e does not depend on x.
+
+    Parameters
+    ----------
+    mean : regressor or None, default=None
+        Estimates the mean, cross-fitted here and fitted again on all rows. None is
+        `StackedRegressor`.
+    variance : regressor or None, default=None
+        Learns squared residuals from the row, the estimate of the mean and, where the mean is a
+        stack, from how far its models disagree. None is `LossRegressor`.
+    cv : int, cross-validation splitter or iterable, default=5
+        The folds, which together must hold out each row once.
+    time_budget : float or None, default=None
+        Soft limit in seconds for a stack, as there.
+    n_jobs : int or None, default=None
+        How many fits, or trees, to run at a time; the results do not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seeds folds and models.
+
+    Attributes
+    ----------
+    mean_, variance_ : estimator
+        The fitted regressors.
+    residuals_ : ndarray of shape (n_points,)
+        Standardised residuals, increasing. Of more than 1,500 the middle ones are merged.
+    residual_weights_ : ndarray of shape (n_points,)
+        Their weights, of sum one.
+    held_out_ : HeldOutDistribution
+        Mean and deviation of the training rows by models that had not seen them. Not part of a
+        model file.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where `X` has such.
+
+    See Also
+    --------
+    condrisk.PlugInRisk : Puts the distribution into a loss.
+
+    Notes
+    -----
+    Far from the training rows the variance does not shrink: what learns it sees every column
+    within the range of the training rows, and where the models of a stack disagree more than they
+    ever did there, the difference is added.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from condrisk.learners import DistributionRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(500, 1))
+    >>> y = X[:, 0] + np.exp(X[:, 0]) * rng.normal(size=500)
+    >>> model = DistributionRegressor(random_state=0).fit(X, y)
+    >>> calm, noisy = model.predict_std([[-0.8], [0.8]])
+    >>> bool(noisy > 2 * calm)
+    True
+    >>> model.predict_quantiles([[0.0]], [0.05, 0.95]).round(0)
+    array([[-2.,  2.]])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "mean": [HasMethods(["fit", "predict"]), None],
+        "variance": [HasMethods(["fit", "predict"]), None],
+        "cv": ["cv_object"],
+        "time_budget": [float, int, None],
+        "n_jobs": [int, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        mean: Any = None,
+        variance: Any = None,
+        *,
+        cv: Any = 5,
+        time_budget: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.mean = mean
+        self.variance = variance
+        self.cv = cv
+        self.time_budget = time_budget
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    # -- fitting ------------------------------------------------------------------------------
+
+    @validated(nested=True)
+    def fit(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, groups: Any = None
+    ) -> Self:
+        """Cross-fit the mean, then learn variance and shape from its held-out residuals.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; missing values may be NaN where both regressors take them.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows, for the parts that take them.
+        groups : array-like of shape (n_samples,), optional
+            Rows of one group are held out together.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        X, y = self._check(X, y)
+        weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        if self.mean is None:
+            self.mean_ = self._stack().fit(X, y, sample_weight, groups=groups)
+            return self._fit_residuals(X, y, weight, groups)
+        splits = self._splits(X, y, groups)
+        mean = seeded(self.mean, self.random_state)
+        with config_context(enable_metadata_routing=False):
+            params = _weights_for(mean, sample_weight, weight)
+            found = cross_fit(
+                [Job(mean, params, ("predict",))], X, y, splits, classes=None, n_jobs=self.n_jobs
+            )
+            self.mean_ = clone(mean).fit(X, y, **params)
+        held_out = found.responses[0]["predict"], np.empty((len(y), 0)), found.split
+        return self._fit_variance(X, y, weight, groups, *held_out)
+
+    def fit_around(
+        self, stack: StackedRegressor, X: Any, y: Any, weight: Any = None, *, groups: Any = None
+    ) -> Self:
+        """Learn variance and shape around a stack that is fitted on these rows already.
+
+        Parameters
+        ----------
+        stack : StackedRegressor
+            Fitted, with its `held_out_`.
+        X, y, weight, groups
+            What it was fitted on.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        X, y = self._check(X, y)
+        self.mean_ = stack
+        return self._fit_residuals(
+            X, y, _check_sample_weight(weight, X, ensure_non_negative=True), groups
+        )
+
+    def _check(self, X: Any, y: Any) -> tuple[Floats, Floats]:
+        X, y = validate_data(
+            self, X, y, y_numeric=True, dtype=np.float64, ensure_all_finite="allow-nan"
+        )
+        return X, np.asarray(y, dtype=np.float64)
+
+    def _stack(self) -> StackedRegressor:
+        return StackedRegressor(
+            cv=self.cv, time_budget=self.time_budget, random_state=self.random_state
+        )
+
+    def _splits(self, X: Floats, y: Floats, groups: Any) -> list[Split]:
+        splits = make_splits(
+            self.cv, X, y, classifier=False, groups=groups, random_state=self.random_state
+        )
+        held_out = np.sort(np.concatenate([test for _, test in splits]))
+        if not np.array_equal(held_out, np.arange(len(y))):
+            raise ValueError("cv must hold out each row exactly once, as k folds do.")
+        return splits
+
+    def _fit_residuals(self, X: Floats, y: Floats, weight: Floats, groups: Any) -> Self:
+        found = self.mean_.held_out_
+        mean, uncertainty = found.responses["predict"], found.responses["uncertainty"]
+        return self._fit_variance(X, y, weight, groups, mean, uncertainty, found.fold)
+
+    def _fit_variance(
+        self,
+        X: Floats,
+        y: Floats,
+        weight: Floats,
+        groups: Any,
+        mean: Floats,
+        uncertainty: Floats,
+        fold: NDArray[np.intp],
+    ) -> Self:
+        """Learn the variance from held-out residuals, and the shape from their quotients."""
+        squared = (y - mean) ** 2
+        inputs = np.column_stack([X, mean, uncertainty])
+        used = weight > 0
+        self._lowest = np.fmin.reduce(inputs[used], axis=0)
+        self._highest = np.fmax.reduce(inputs[used], axis=0)
+        self._most_uncertain = uncertainty[used].max(axis=0)
+        average = float(np.average(squared, weights=weight))
+        self._least = LEAST_SHARE * average
+        variance = self._regress(inputs, squared, weight, groups, fold)
+        # Right on average, which smoothing and early stopping are not quite.
+        total = float(np.average(np.maximum(variance, self._least), weights=weight))
+        self._scale = average / total if total > 0 else 1.0
+        std = np.sqrt(self._scale * np.maximum(variance, self._least))
+        quotients = np.divide(y - mean, std, out=np.zeros_like(std), where=std > 0)
+        self.residuals_, self.residual_weights_ = standard_points(quotients[used], weight[used])
+        self.held_out_ = HeldOutDistribution(mean, std, uncertainty, fold)
+        return self
+
+    def _regress(
+        self, inputs: Floats, squared: Floats, weight: Floats, groups: Any, fold: NDArray[np.intp]
+    ) -> Floats:
+        """Fit what learns the variance; return its answers for rows that it has not seen."""
+        if self.variance is None:
+            default = LossRegressor(n_jobs=self.n_jobs, random_state=self.random_state)
+            self.variance_ = default.fit(inputs, squared, weight, groups=groups)
+            found, rest = self.variance_.held_out_.copy(), np.isnan(self.variance_.held_out_)
+            if rest.any():  # where there are so many rows, seeing one of them changes little
+                found[rest] = self.variance_.predict(inputs[rest])
+            return found
+        model = seeded(self.variance, self.random_state)
+        splits = [
+            (np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(fold.max() + 1)
+        ]
+        with config_context(enable_metadata_routing=False):
+            params = _weights_for(model, None if np.ptp(weight) == 0 else weight, weight)
+            job = Job(model, params, ("predict",))
+            crossed = cross_fit([job], inputs, squared, splits, classes=None, n_jobs=self.n_jobs)
+            self.variance_ = clone(model).fit(inputs, squared, **params)
+        return crossed.responses[0]["predict"]
+
+    # -- answers ------------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> Floats:
+        """Estimate the mean at each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Means.
+        """
+        return self._mean_of(self._rows(X))[0]
+
+    def predict_std(self, X: Any) -> Floats:
+        """Estimate the standard deviation at each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Standard deviations.
+        """
+        return self.predict_conditional(X).std
+
+    def predict_quantiles(self, X: Any, quantiles: ArrayLike) -> Floats:
+        """Estimate quantiles at each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        quantiles : array-like of shape (n_quantiles,)
+            Levels between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_quantiles)
+            The least t with P(Y ≤ t | x) at least the level.
+        """
+        return self.predict_conditional(X).quantiles(check_quantiles(quantiles))
+
+    def predict_expectation(self, X: Any, function: Callable[[Floats], Any]) -> Floats:
+        """Estimate the mean of a function of the target at each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        function : callable
+            Takes an array of targets and returns its value at each.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Expectations, by all residuals.
+        """
+
+        def values(points: Floats, rows: slice) -> Floats:
+            found = np.asarray(function(points), dtype=np.float64)
+            if found.shape != points.shape:
+                raise ValueError(
+                    f"function must return one value for each target, shape {points.shape}, got "
+                    f"shape {found.shape}."
+                )
+            return found
+
+        return self.predict_conditional(X).expect(values)
+
+    def predict_conditional(self, X: Any) -> Conditional:
+        """Estimate the whole distribution at each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        Conditional
+            Mean, deviation and weighted points of each row.
+        """
+        return self.predict_parts(X)[0]
+
+    def predict_parts(self, X: Any) -> tuple[Conditional, Floats]:
+        """Estimate the distribution at each row, and how far the models of the mean disagree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        conditional : Conditional
+            Mean, deviation and weighted points of each row.
+        uncertainty : ndarray of shape (n_samples, n_columns)
+            What a stack says of its own disagreement; otherwise no columns.
+        """
+        X = self._rows(X)
+        mean, uncertainty = self._mean_of(X)
+        inputs = np.column_stack([X, mean, uncertainty])
+        inside = np.clip(inputs, self._lowest, self._highest)
+        variance = np.maximum(self.variance_.predict(inside), self._least)
+        # More disagreement than the training rows ever showed: the variance learnt knows no more.
+        beyond = np.maximum(uncertainty**2 - self._most_uncertain**2, 0)
+        extra = beyond.max(axis=1) if beyond.shape[1] else 0.0
+        std = np.sqrt(self._scale * variance + extra)
+        return Conditional(mean, std, self.residual_weights_, self.residuals_), uncertainty
+
+    def held_out_conditional(self) -> Conditional:
+        """Return the distribution at the training rows, by models that had not seen them."""
+        found = self.held_out_
+        return Conditional(found.mean, found.std, self.residual_weights_, self.residuals_)
+
+    def _rows(self, X: Any) -> Floats:
+        check_is_fitted(self, "residuals_")
+        return validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
+
+    def _mean_of(self, X: Floats) -> tuple[Floats, Floats]:
+        """Return the mean at each row, and how far the models of a stack disagree."""
+        if isinstance(self.mean_, StackedRegressor):
+            found = self.mean_.responses(X)
+            return found["predict"], found["uncertainty"]
+        mean = np.asarray(self.mean_.predict(X), dtype=np.float64).ravel()
+        return mean, np.empty((len(mean), 0))
+
+    # -- scikit-learn -------------------------------------------------------------------------
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        parts = [part for part in (self.mean, self.variance) if part is not None]
+        tags.input_tags.allow_nan = all(get_tags(part).input_tags.allow_nan for part in parts)
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        if leaves_rows_out():
+            state.pop("held_out_", None)
+        return state
+
+
+def _weights_for(model: Any, given: Any, weight: Floats) -> dict[str, Any]:
+    """Return the weights as a parameter of fit, where some are given and the model takes them."""
+    if given is None or not has_fit_parameter(model, "sample_weight"):
+        return {}
+    return {"sample_weight": weight}

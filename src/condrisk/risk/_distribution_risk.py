@@ -1,0 +1,195 @@
+"""A conditional distribution of Y beside a regressor, and what it says about the loss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.utils import _safe_indexing, check_array
+from sklearn.utils.validation import _check_method_params, _num_samples
+
+from condrisk._crossfit import CrossFitted, Split, fit_on, rows_of, seeded
+from condrisk._delegate import is_frozen
+from condrisk._distributions import Conditional
+from condrisk._routing import routing_enabled
+from condrisk.learners import DistributionRegressor
+from condrisk.losses import Task
+from condrisk.risk._adapters import conditional_of, has_distribution
+from condrisk.risk._base import BaseRisk
+from condrisk.risk._expected_loss import expected_loss, least_expected_loss, losses_at
+from condrisk.risk._loss_law import LossPoints
+
+Floats = NDArray[np.float64]
+
+# Distributions that have points for each row are asked for so many rows at a time.
+ROWS_AT_A_TIME = 2000
+
+
+class Plugged(NamedTuple):
+    """The expected loss of each row under its distribution, and what that is made of.
+
+    Attributes
+    ----------
+    risk : ndarray of shape (n_rows,)
+        The expected loss.
+    mean, std : ndarray of shape (n_rows,)
+        Of the target.
+    uncertainty : ndarray of shape (n_rows, n_columns)
+        How far the models behind the mean disagree, where that is known.
+    """
+
+    risk: Floats
+    mean: Floats
+    std: Floats
+    uncertainty: Floats
+
+
+class DistributionRisk(BaseRisk):
+    """Base of a risk that uses a conditional distribution of a number."""
+
+    distribution: Any
+    distribution_: Any
+
+    # -- parts --------------------------------------------------------------------------------
+
+    def _task_by_parts(self) -> Task:
+        """Return the task; that of an external predictor is told by the loss or its parts."""
+        task = super()._task()
+        if task is not None:
+            return task
+        return "classification" if self.distribution is None else "regression"
+
+    def _refuse(self, **given: Any) -> None:
+        """Refuse parts that are for the other task."""
+        for name, value in given.items():
+            if value is not None:
+                kind, other = ("regressors", "distribution")
+                if name == "distribution":
+                    kind, other = ("classifiers", "probability")
+                raise ValueError(f"{name} must not be given for {kind}: there is {other}.")
+
+    # -- fitting ------------------------------------------------------------------------------
+
+    def _distribution(self) -> Any:
+        """Return the model of the distribution, not yet fitted unless frozen."""
+        if self.distribution is not None:
+            return self.distribution
+        default = DistributionRegressor(n_jobs=self.n_jobs)
+        if routing_enabled():
+            default.set_fit_request(sample_weight=True, groups=True)
+        return default
+
+    def _check_distribution(self) -> None:
+        model = self._distribution()
+        if not has_distribution(model):
+            kind = "classifier" if is_classifier(model) else "model"
+            raise ValueError(
+                f"distribution must answer a distribution: DistributionRegressor, a quantile "
+                f"forest (predict with quantiles=), NGBoost (pred_dist), a regressor of skpro, or "
+                f"one whose predict has return_std=; got the {kind} {type(model).__name__}."
+            )
+
+    def _check_numbers(self, X: Any) -> None:
+        """Refuse rows that the default distribution cannot take, before anything is fitted."""
+        if self.distribution is None:
+            check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
+
+    def _fit_distribution(
+        self,
+        X: Any,
+        y: Floats,
+        response: Floats,
+        fitted: CrossFitted,
+        params: dict[str, Any],
+        groups: Any,
+    ) -> Plugged:
+        """Fit the distribution; return what it says of held-out rows without having seen them."""
+        model = seeded(self._distribution(), self.random_state)
+        if is_frozen(model):
+            self.distribution_ = model
+            return self._plugged(rows_of(X, fitted.rows), response)
+        once = len(np.unique(fitted.rows)) == len(fitted.rows)
+        rows = np.arange(_num_samples(X)) if self.refit else np.unique(fitted.rows)
+        own = _check_method_params(X, params, indices=rows)
+        if isinstance(model, DistributionRegressor) and once and len(rows) == len(fitted.rows):
+            if self.distribution is None:
+                model.set_params(cv=self._distribution_folds(fitted))
+            self.distribution_ = model.fit(rows_of(X, rows), y[rows], **own)
+            law = model.held_out_conditional()
+            risk = expected_loss(self.loss_, response, law)
+            return Plugged(risk, law.mean, law.std, model.held_out_.uncertainty)
+        self.distribution_ = clone(model).fit(rows_of(X, rows), y[rows], **own)
+        folds = self._folds_of(fitted, groups)
+        return self._cross_fit_distribution(model, X, y, response, fitted, folds, params)
+
+    def _distribution_folds(self, fitted: CrossFitted) -> int | list[Split]:
+        """Return the predictor's own folds; a number stands for the same folds."""
+        if isinstance(self.cv, int) or fitted.n_splits == 1:
+            return self.cv if isinstance(self.cv, int) else 5
+        return fitted.folds()
+
+    def _cross_fit_distribution(
+        self,
+        model: Any,
+        X: Any,
+        y: Floats,
+        response: Floats,
+        fitted: CrossFitted,
+        folds: list[Split],
+        params: dict[str, Any],
+    ) -> Plugged:
+        found, places = [], []
+        for others, own in folds:
+            train = np.unique(fitted.rows[others])
+            part = fit_on(model, X, y, train, params)
+            rows = _safe_indexing(X, fitted.rows[own])
+            found.append(self._plugged_by(part, rows, response[own]))
+            places.append(own)
+        order = np.argsort(np.concatenate(places))
+        columns = (np.concatenate(column)[order] for column in zip(*found, strict=True))
+        return Plugged(*columns)
+
+    # -- answers ------------------------------------------------------------------------------
+
+    def _plugged(self, X: Any, response: Floats) -> Plugged:
+        """Return what the distribution says of rows with these responses."""
+        return self._plugged_by(self.distribution_, X, response)
+
+    def _expected_and_least(self, X: Any, response: Floats) -> tuple[Floats, Floats]:
+        """Return the expected loss of each row, and the least of any prediction."""
+        expected, least = np.empty(len(response)), np.empty(len(response))
+        for rows, law, _ in _laws(self.distribution_, X):
+            expected[rows] = expected_loss(self.loss_, response[rows], law)
+            least[rows] = least_expected_loss(self.loss_, response[rows], law)
+        return expected, least
+
+    def _losses_of_points(self, X: Any, response: Floats) -> Iterator[LossPoints]:
+        """Yield the losses at the points of the distribution, some rows at a time."""
+        for rows, law, _ in _laws(self.distribution_, X):
+            places = np.arange(len(response))[rows]
+            for block in law.blocks():
+                own = response[places[block]]
+                yield places[block], losses_at(self.loss_, own, law.points(block)), law.weights
+
+    def _plugged_by(self, model: Any, X: Any, response: Floats) -> Plugged:
+        parts = []
+        for rows, law, uncertainty in _laws(model, X):
+            risk = expected_loss(self.loss_, response[rows], law)
+            parts.append(Plugged(risk, law.mean, law.std, uncertainty))
+        return Plugged(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _laws(model: Any, X: Any) -> Iterator[tuple[Any, Conditional, Floats]]:
+    """Yield rows, their distributions and how uncertain the means are, block by block."""
+    if isinstance(model, DistributionRegressor):
+        law, uncertainty = model.predict_parts(X)
+        yield slice(None), law, uncertainty
+        return
+    n_rows = _num_samples(X)
+    for start in range(0, n_rows, ROWS_AT_A_TIME):
+        rows = np.arange(start, min(start + ROWS_AT_A_TIME, n_rows))
+        law = conditional_of(model, _safe_indexing(X, rows))
+        yield rows, law, np.empty((len(rows), 0))
