@@ -9,6 +9,14 @@ from condrisk.paper.theory import COUNTEREXAMPLES
 from condrisk.paper.theory.simulations import TheoryConfig
 from condrisk.paper.theory.simulations._results import BOUNDS, excess_slope, select
 from condrisk.paper.theory.simulations._run import PARTS
+from condrisk.paper.theory.simulations._same_learner_page import (
+    ROUGH,
+    SIMPLE,
+    count,
+    mean_ratio,
+    of_kind,
+)
+from condrisk.paper.theory.simulations._same_learner_tables import relative_error
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,7 +30,7 @@ def test_the_run_is_complete(records):
     found = {(r["set"], r["fold"]) for r in records}
     full = TheoryConfig()
     assert found == {(name, fold) for name, part in PARTS.items() for fold in part.folds(full)}
-    assert sum({(r["set"], r["fold"], r["method"]): r["seconds"] for r in records}.values()) < 300
+    assert sum({(r["set"], r["fold"], r["method"]): r["seconds"] for r in records}.values()) < 480
 
 
 def test_no_valid_bound_is_exceeded_more_often_than_it_may(records):
@@ -75,3 +83,33 @@ def test_calibration_has_no_gap_where_regression_has_one(records):
             assert record["error"] > record["limit"]
         else:
             assert record["error"] < 0.05 * record["limit"]
+
+
+def test_where_the_plug_in_risk_of_a_regressor_wins_and_where_it_loses(records):
+    """Every sentence of the page that is not a figure."""
+    found = select(records, "same-learner")
+    pair = ("plug-in", "losses on x")
+    rough, simple = (of_kind(found, "splines", kind) for kind in (ROUGH, SIMPLE))
+    better, worse = count(rough, *pair)
+    assert better > 0.8 * len(rough)
+    assert worse == 0
+    ratios = [mean_ratio([r for r in rough if r["n"] == n], *pair) for n in (200, 800, 3200)]
+    assert ratios == sorted(ratios, reverse=True)
+    assert sum(count(simple, *pair)) < 0.5 * len(simple)
+    assert 0.8 < mean_ratio(simple, *pair) < 1.25
+    exact = [r for r in found if r["method"] == "the mean"]
+    assert count(exact, *pair)[0] == 0
+    for record in exact:  # nothing to win
+        if record["noise"] == "homoscedastic":
+            names = ("losses on x", "losses on x, f, m", "plug-in", "corrected")
+            assert min(relative_error(record, name) for name in names) > 1
+    others = of_kind(found, "forest", ("the mean", *SIMPLE, "boosting"))
+    assert count(others, *pair)[0] == 0
+    assert count(of_kind(found, "forest", ["nearest neighbour"]), *pair)[0] > 6
+    forest, splines = ([r for r in found if r["learner"] == k] for k in ("forest", "splines"))
+    assert mean_ratio(rough, *pair) < mean_ratio(rough, "plug-in", "losses on x, f, m") < 0.6
+    assert mean_ratio(forest, "corrected", "plug-in") < 0.8
+    assert 1 < mean_ratio(splines, "corrected", "plug-in") < 1.25
+    for record in found:
+        pairs = zip(record["absolute"], record["bound"], strict=True)
+        assert all(absolute <= bound for absolute, bound in pairs)

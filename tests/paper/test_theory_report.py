@@ -25,6 +25,8 @@ NAMES = [
     "coverage",
     "planning",
     "held-out",
+    "same-learner",
+    "same-learner-errors",
 ]
 
 

@@ -24,7 +24,7 @@ AGAIN = {
     "theory": (
         "theory",
         run_theory,
-        [("excess", 3), ("plug-in", 2), ("separable", 15), ("median", 5), ("false", 6)],
+        [("excess", 3), ("plug-in", 2), ("separable", 15), ("same-learner", 0), ("false", 6)],
     ),
     "active": (
         "active",

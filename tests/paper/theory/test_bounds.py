@@ -25,6 +25,7 @@ from condrisk.paper.theory import (
     separable_bound,
     squared_error_bound,
 )
+from condrisk.paper.theory._bounds_mean_variance import plug_in_mean_variance_bound
 from condrisk.paper.theory.complexity import Complexity, LowerBound
 
 C, M, K, FLOOR = 0.03, 2.0, 3, 0.1
@@ -89,6 +90,8 @@ def test_values_without_complexity():
         assert function(regressor_error=0.1, risk_error=0.2).value == pytest.approx(0.3)
     restricted = restricted_rejection_bound(conditional_excess=0.1, risk_error=0.2)
     assert restricted.value == pytest.approx(0.3)
+    moments = {"variance_error": 0.1, "mean_error": 0.2, "predictor_error": 0.5}
+    assert plug_in_mean_variance_bound(**moments).value == pytest.approx(0.1 + 0.2 * (1 + 0.2))
 
 
 @pytest.mark.parametrize("function", ALL, ids=names(ALL))
@@ -115,6 +118,7 @@ class TestEveryFunction:
             cross_entropy_kl_bound: math.log(10),
             as_printed.proposition_3: 1.0,
             as_printed.proposition_3_regression: 1.0,
+            plug_in_mean_variance_bound: math.inf,
         }
         if "rejection" in function.__name__:
             assert bound.trivial == math.inf
@@ -276,6 +280,50 @@ class TestCertainInequalities:
         loss = (np.arange(3) != predicted).astype(float)
         error = np.abs(q @ loss - loss[label])
         assert (error <= 1 - q[:, label] + 1e-12).all()
+
+
+four = arrays(np.float64, 4, elements=st.floats(-3, 3))
+
+
+class TestMeanAndVariance:
+    """The plug-in risk (f − m)² + v under squared error, on four equally likely points."""
+
+    @settings(max_examples=200, deadline=None)
+    @given(four, four, four, four, four)
+    def test_holds_at_every_point_and_on_average(self, f, mean, m, variance, v):
+        error = np.abs((f - m) ** 2 + v - (f - mean) ** 2 - variance)
+        parts = np.abs([v - variance, m - mean, f - mean])
+        for x, at_point in enumerate(error):
+            assert at_point <= _moments(*parts[:, x]) + 1e-12
+        roots = np.sqrt((parts[1:] ** 2).mean(axis=1))
+        assert error.mean() <= _moments(parts[0].mean(), *roots) + 1e-12
+
+    @settings(max_examples=100, deadline=None)
+    @given(st.floats(-3, 3), st.floats(0, 3), st.floats(0, 3), st.floats(0, 3), st.booleans())
+    def test_is_attained_where_m_and_f_lie_on_either_side(self, mean, d, e, excess, up):
+        f, m = (mean - e, mean + d) if up else (mean + e, mean - d)
+        error = (f - m) ** 2 + excess - (f - mean) ** 2
+        assert error == pytest.approx(_moments(excess, d, e), abs=1e-9)
+
+    @settings(max_examples=100, deadline=None)
+    @given(four, st.floats(-3, 3), four, four)
+    def test_what_the_plug_in_risk_misses(self, y, f, m, v):
+        mean, variance = y.mean(), y.var()
+        losses = ((f - y) ** 2).mean()
+        missed = 2 * (m - f) * (mean - m) + (mean - m) ** 2 + variance - v
+        np.testing.assert_allclose(losses - (f - m) ** 2 - v, missed, atol=1e-9)
+        # On average over estimates m and v, of which the four are equally likely.
+        bias = m.mean() - mean
+        excess = m.var() + bias**2 - 2 * bias * (f - mean) + v.mean() - variance
+        assert ((f - m) ** 2 + v).mean() - losses == pytest.approx(excess, abs=1e-9)
+
+
+def _moments(variance_error, mean_error, predictor_error):
+    return plug_in_mean_variance_bound(
+        variance_error=float(variance_error),
+        mean_error=float(mean_error),
+        predictor_error=float(predictor_error),
+    ).value
 
 
 @settings(max_examples=50, deadline=None)

@@ -182,7 +182,7 @@ def theory(
 ) -> None:
     """Bounds, counterexamples and intervals: the paper's theory, simulated in known worlds.
 
-    It takes two minutes on two cores. Stopped at any moment, it goes on from there when it is
+    It takes four minutes on two cores. Stopped at any moment, it goes on from there when it is
     called again.
     """
 

@@ -11,6 +11,7 @@ from condrisk.paper._table import Table
 from condrisk.paper.theory.simulations._coverage import WORLDS
 from condrisk.paper.theory.simulations._interval_tables import held_out_table
 from condrisk.paper.theory.simulations._results import excess_slope, select, values, with_commas
+from condrisk.paper.theory.simulations._same_learner_page import ROUGH, SIMPLE, of_kind, wins
 from condrisk.paper.theory.simulations._tables import planning_table
 
 EXAMPLE = """\
@@ -89,6 +90,7 @@ def _in_short(records: list[Record]) -> str:
         _line_of_looseness(records),
         _line_of_false(records),
         _line_of_intervals(records),
+        _line_of_regressors(records),
     ]
     there = [f"- {line}" for line in lines if line]
     return "\n".join(["## In short", "", *there]) if there else ""
@@ -170,6 +172,20 @@ def _line_of_intervals(records: list[Record]) -> str:
         f"**Held-out rows answer the question that you have.** `risk_error_interval` needs no "
         f"class of functions and no complexity. At 95 % it covered in {least:.1%} of the samples "
         f"or more in every world, also where the normal approximation covered in {worst:.1%}."
+    )
+
+
+def _line_of_regressors(records: list[Record]) -> str:
+    found = select(records, "same-learner")
+    if not found:
+        return ""
+    rough, forest = of_kind(found, "splines", ROUGH), of_kind(found, "forest", (*SIMPLE, *ROUGH))
+    return (
+        f"**For a regressor the plug-in risk (f − m)² + v is as good as m.** With one learner on "
+        f"both sides it beats a regression of the losses where m is good and the errors of f are "
+        f"rough in x: with splines, {wins(rough)}. With forests, which are wrong for a linear "
+        f"mean, it is {wins(forest)}, and where f is the mean itself it is never better "
+        f"([simulations.md](simulations.md))."
     )
 
 

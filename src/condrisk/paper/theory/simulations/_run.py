@@ -21,6 +21,7 @@ from condrisk.paper.theory.simulations import (
     _planning,
     _plug_in,
     _rejection,
+    _same_learner,
     _separable,
 )
 from condrisk.paper.theory.simulations._settings import SEED, Part, TheoryConfig
@@ -36,6 +37,7 @@ PARTS = {
         _false.PART,
         _coverage.PART,
         _planning.PART,
+        _same_learner.PART,
     )
 }
 
@@ -63,8 +65,8 @@ def run_theory(
     config : TheoryConfig or None, default=None
         How to run. A folder holds the records of one configuration.
     parts : sequence of str or None, default=None
-        Some of "excess", "plug-in", "separable", "rejection", "median", "false", "coverage" and
-        "planning". None: all of them.
+        Some of "excess", "plug-in", "separable", "rejection", "median", "false", "coverage",
+        "planning" and "same-learner". None: all of them.
     n_jobs : int, default=1
         How many settings to work on at a time, each in a process of its own and on one core. The
         figures do not depend on it.

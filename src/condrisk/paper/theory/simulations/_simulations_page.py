@@ -11,6 +11,7 @@ from condrisk.paper._table import Table
 from condrisk.paper.theory.simulations._coverage import WORLDS
 from condrisk.paper.theory.simulations._interval_tables import coverage_table
 from condrisk.paper.theory.simulations._results import select, values
+from condrisk.paper.theory.simulations._same_learner_page import same_learner_section
 from condrisk.paper.theory.simulations._tables import (
     certain_table,
     false_table,
@@ -109,7 +110,7 @@ def simulations_page(records: Iterable[Record]) -> str:
     records = list(records)
     parts = ["# The theory, simulated", _note(records)]
     parts += [_section(section, records) for section in _SECTIONS]
-    parts.append(_false_section(records))
+    parts += [same_learner_section(records), _false_section(records)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

@@ -17,6 +17,7 @@ from condrisk.paper.theory.simulations._results import (
     values,
     with_commas,
 )
+from condrisk.paper.theory.simulations._same_learner_tables import errors_table, ratios_table
 
 SHOWN_NUMBERS = (100, 1000, 10_000, 1_000_000)
 # Differences below this share are rounding: some bounds are equalities.
@@ -43,6 +44,8 @@ def all_tables(records: Iterable[Record]) -> list[Table]:
         coverage_table,
         planning_table,
         held_out_table,
+        ratios_table,
+        errors_table,
     )
     tables = [builder(records) for builder in builders]
     return [table for table in tables if table.rows]
@@ -112,6 +115,13 @@ def certain_table(records: list[Record]) -> Table:
             _points_row("M E‖p_θ − p‖₁, as printed", printed),
         )
         groups.append(Group(f"plug-in risk: {world}", rows))
+    regressors = select(records, "same-learner")
+    by_learner = tuple(
+        _points_row(learner, _moment_points(regressors, learner))
+        for learner in values(regressors, "learner")
+    )
+    words = "plug-in risk of regressors, |v̂ − σ²| + |m̂ − μ| (2 |f − μ| + |m̂ − μ|)"
+    groups.append(Group(words, by_learner))
     pairs = select(records, "rejection")
     names = {"fitted": "pairs of fitted models", "disturbed": "the truth, disturbed"}
     by_kind = tuple(
@@ -127,6 +137,12 @@ def certain_table(records: list[Record]) -> Table:
         row("", "models", "exceeded", "quantity / bound\nmedian", "largest"),
         filled(groups),
     )
+
+
+def _moment_points(records: list[Record], learner: str) -> list[tuple[float, float]]:
+    """Return E|ĝ − g| of the plug-in risk and its bound, in every repetition."""
+    found = [r for r in records if r["learner"] == learner]
+    return [pair for r in found for pair in zip(r["absolute"], r["bound"], strict=True)]
 
 
 def _points_row(words: str, points: Sequence[tuple[float, float]]) -> Row:

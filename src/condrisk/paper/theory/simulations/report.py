@@ -11,6 +11,7 @@ from condrisk.paper.theory.simulations._model_figures import (
     draw_rejection,
 )
 from condrisk.paper.theory.simulations._page import practitioner_page
+from condrisk.paper.theory.simulations._same_learner_figure import draw_same_learner
 from condrisk.paper.theory.simulations._simulations_page import simulations_page
 from condrisk.paper.theory.simulations._tables import all_tables
 
@@ -25,6 +26,7 @@ REPORT = Report(
         "median": draw_median,
         "coverage": draw_coverage,
         "planning": draw_planning,
+        "same-learner": draw_same_learner,
     },
     tables=all_tables,
     tables_folder="tables",
