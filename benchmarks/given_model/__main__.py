@@ -18,13 +18,13 @@ import argparse
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
-from benchmarks.given_model import _methods, _record
-from benchmarks.given_model._protocol import N_SPLITS, cross_fitted, paper
-from benchmarks.given_model._sets import FURTHER, UCI, load
+from benchmarks.given_model import _classes, _distribution, _methods, _record
+from benchmarks.given_model._protocol import N_SPLITS, Case, cross_fitted, paper
+from benchmarks.given_model._sets import CLASSES, FURTHER, UCI, load
+from condrisk.datasets import UCI_NAMES
 
-PARTS = {"uci": UCI, "further": FURTHER}
+PARTS = {"uci": UCI, "further": FURTHER, "classes": CLASSES, "distribution": UCI_NAMES}
 
 
 def main(arguments: list[str]) -> int:
@@ -50,20 +50,34 @@ def main(arguments: list[str]) -> int:
 
 def run(options: argparse.Namespace, name: str, split: int) -> _record.Unit:
     """Return the figures of one set and split."""
-    axes = {
-        "predictors": list(_methods.PREDICTORS),
-        "losses": list(_methods.LOSSES),
-        "methods": list(_methods.METHODS),
-    }
+    if options.part == "distribution":
+        train, test = _distribution.parts(load(name), split)
+        axes = {"predictors": ["none"], "losses": ["CRPS"], "methods": list(_distribution.METHODS)}
+        figures = _distribution.run(train, test)
+        return _record.Unit(axes, figures, {}, [len(train.y), len(test.y)])
     case = case_of(options, name, split)
-    figures, of_losses = _methods.run(case)
+    if options.part == "classes":
+        axes = {
+            "predictors": list(_classes.PREDICTORS),
+            "losses": [_classes.LOSS],
+            "methods": list(_classes.METHODS),
+        }
+        figures, of_losses = _classes.run(case)
+    else:
+        axes = {
+            "predictors": list(_methods.PREDICTORS),
+            "losses": list(_methods.LOSSES),
+            "methods": list(_methods.METHODS),
+        }
+        figures, of_losses = _methods.run(case)
     return _record.Unit(axes, figures, of_losses, [len(case.y), len(case.y_test)])
 
 
-def case_of(options: argparse.Namespace, name: str, split: int) -> Any:
+def case_of(options: argparse.Namespace, name: str, split: int) -> Case:
     if options.protocol == "paper":
         return paper(name, split)
-    return cross_fitted(load(name, options.archive), split)
+    data = load(name, options.archive)
+    return _classes.case_of(data, split) if options.part == "classes" else cross_fitted(data, split)
 
 
 def check_cache(options: argparse.Namespace) -> int:
@@ -89,7 +103,10 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         parser.error("the paper's folds are of the UCI sets")
     options.record = options.part if options.protocol == "cross-fitted" else options.protocol
     options.sets = options.sets.split(",") if options.sets else PARTS[options.part]
-    first, last = (options.splits or f"0:{N_SPLITS[options.protocol]}").split(":")
+    number = (
+        N_SPLITS[options.protocol] if options.part != "distribution" else _distribution.N_SPLITS
+    )
+    first, last = (options.splits or f"0:{number}").split(":")
     options.splits = range(int(first), int(last))
     return options
 
