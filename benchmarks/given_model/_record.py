@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import cached_property
+from importlib.metadata import distributions, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,13 +41,18 @@ def save(path: Path, name: str, split: int, unit: Unit, seconds: float) -> None:
         "split": split,
         "axes": unit.axes,
         "machine": describe_machine(),
-        "versions": installed_versions(),
+        "versions": installed_versions() | _other_versions(),
         "rows": unit.rows,
         "seconds": round(seconds, 1),
         "figures": _rounded(unit.figures),
         "of_losses": _rounded(unit.of_losses),
     }
     write_whole(path, json.dumps(content))
+
+
+def _other_versions() -> dict[str, str]:
+    known = {distribution.name for distribution in distributions()}
+    return {name: version(name) for name in ("quantile-forest", "ngboost") if name in known}
 
 
 def _rounded(value: Any) -> Any:
@@ -82,6 +88,7 @@ class Record:
     def __init__(self, content: Nested) -> None:
         self.content = content
         self.axes: dict[str, list[str]] = content["axes"]
+        self.figures = list(content["units"][0]["figures"])
         self.sets = sorted({unit["set"] for unit in content["units"]})
         self.splits = sorted({unit["split"] for unit in content["units"]})
 
