@@ -18,8 +18,6 @@ from unittest.mock import patch
 
 import joblib
 
-Wanted = Callable[[Any], bool]
-
 
 @contextmanager
 def fitted_once(*wanted: Any, most: int = 12) -> Iterator[None]:
@@ -35,7 +33,7 @@ def fitted_once(*wanted: Any, most: int = 12) -> Iterator[None]:
     kept: OrderedDict[str, dict[str, Any]] = OrderedDict()
     with ExitStack() as stack:
         for model in wanted:
-            kind = model if isinstance(model, type) else type(model)
+            kind: Any = model if isinstance(model, type) else type(model)
             params = None if isinstance(model, type) else _params(model)
             stack.enter_context(patch.object(kind, "fit", _once(kind.fit, params, kept, most)))
         yield
