@@ -9,7 +9,9 @@
     python -m benchmarks.given_model --collect                        # into results/
 
 Each set and split is written by itself into build/given_model, and is not run again. A process does
-one after the other: start two with disjoint ``--splits A:B``, each with OMP_NUM_THREADS=1.
+one after the other: start two with disjoint ``--splits A:B``, each with OMP_NUM_THREADS=1. The
+paper's folds are read as by ``load_uci(name, folds="paper")``. With ``--record before`` the figures
+of an earlier version of the library get a name of their own; the page then compares with them.
 """
 
 from __future__ import annotations

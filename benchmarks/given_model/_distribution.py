@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit
 
 import condrisk.learners
@@ -52,8 +53,11 @@ def quantile_forest(train: Data, X: Floats, levels: Floats) -> Floats:
 
 def ngboost(train: Data, X: Floats, levels: Floats) -> Floats:
     from ngboost import NGBRegressor
+    from ngboost.learners import default_tree_learner
 
-    model = NGBRegressor(random_state=SEED, verbose=False).fit(train.X, train.y)
+    # Its seed does not reach its trees, which break ties at random.
+    tree = clone(default_tree_learner).set_params(random_state=SEED)
+    model = NGBRegressor(Base=tree, random_state=SEED, verbose=False).fit(train.X, train.y)
     answer = model.pred_dist(X)
     return np.column_stack([answer.ppf(level) for level in levels])
 
