@@ -22,9 +22,10 @@ those with
 
 The numbers in the rule were set with names, sizes and targets of the tables in view (400 rows
 rather than 500 gave ten tables, 10 % rather than 5 % left out abalone9_18 and CM1), and before any
-risk was estimated on one of them. Each list is compared with what the rule gives whenever a set of it is loaded. Sets with more than
-2,000 rows are cut to so many, drawn once: a Gaussian process takes time cubic in the rows, and 20
-splits take hours already. Targets of regression have mean 0 and variance 1.
+risk was estimated on one of them. Each list is compared with what the rule gives whenever a set of
+it is loaded. Sets with more than 2,000 rows are cut to so many, drawn once: a Gaussian process
+takes time cubic in the rows, and 20 splits take hours already. Targets of regression have mean 0
+and variance 1.
 """
 
 from __future__ import annotations
