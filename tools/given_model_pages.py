@@ -161,11 +161,9 @@ def _tests_of(part: str, study: Study) -> Iterator[Demand]:
         _tests(tests),
         not tests.worse,
     )
-    if part == "uci" and has("before"):
-        earlier = _study("before")
-        tests = compare(
-            study, OURS, ["RegressionRisk", "AutoRisk"], predictors=[STACK], before=earlier
-        )
+    if part == "uci" and has("before") and has("stack"):
+        defaults = ["RegressionRisk", "AutoRisk"]
+        tests = compare(_study("stack"), OURS, defaults, before=_study("before"))
         yield Demand(
             name,
             "with the stack as f, significantly worse than neither of the defaults before",

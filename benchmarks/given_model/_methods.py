@@ -63,25 +63,29 @@ if DISTRIBUTION is not None:
 Figures = dict[str, list[list[list[float]]]]
 
 
-def run(case: Case, *, cached: bool = True) -> tuple[Figures, Figures]:
+def run(
+    case: Case, predictors: list[str], losses: list[str], *, cached: bool = True
+) -> tuple[Figures, Figures]:
     """Return the figures by predictor, loss and method, and those of the losses themselves."""
     kinds = [StackedRegressor] if DISTRIBUTION is None else [StackedRegressor, DISTRIBUTION]
     figures: Figures = {}
     of_losses: Figures = {}
     with fitted_once(*(kinds if cached else [])):
-        for predictor in PREDICTORS.values():
+        for predictor in (PREDICTORS[name] for name in predictors):
             own = [predictor] if cached and type(predictor) not in kinds else []
             with fitted_once(*own):
-                _run_predictor(Given(case, predictor), figures, of_losses)
+                _run_predictor(Given(case, predictor), losses, figures, of_losses)
     return figures, of_losses
 
 
-def _run_predictor(given: Given, figures: Figures, of_losses: Figures) -> None:
+def _run_predictor(
+    given: Given, losses: list[str], figures: Figures, of_losses: Figures
+) -> None:
     """Append the figures of one predictor."""
     for found in (figures, of_losses):
         for rows in found.values():
             rows.append([])
-    for spec in LOSSES.values():
+    for spec in (LOSSES[name] for name in losses):
         loss = get_loss(spec)
         held_out = loss(given.case.y, given.held_out)
         realised = loss(given.case.y_test, given.test)

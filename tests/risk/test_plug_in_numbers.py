@@ -82,7 +82,7 @@ def test_pinball_loss_of_a_normal(rows):
 
 
 def test_the_best_answer_is_searched_for_where_no_form_is_known(rows):
-    risk, f, mean, std = _normal_risk(huber(1.0), rows)
+    risk, _, mean, std = _normal_risk(huber(1.0), rows)
     floor = risk.decompose_risk(rows[0]).floor
     at_mean = PlugInRisk("precomputed", loss=huber(1.0), distribution=TrueNormal())
     at_mean.fit(*rows, prediction=mean)  # of a symmetric distribution the mean is best
