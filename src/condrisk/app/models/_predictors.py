@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.ensemble import (
     ExtraTreesClassifier,
-    ExtraTreesRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
@@ -23,7 +22,7 @@ from condrisk.app.tables import TableError
 from condrisk.losses import Loss, Task
 from condrisk.persistence import Schema
 
-# On more rows than this there are no extra-trees among the second models: they would take minutes.
+# On more rows than this there are no extra-trees beside logistic regression: they take minutes.
 MOST_ROWS_FOR_TREES = 20_000
 
 
@@ -80,9 +79,7 @@ def _probabilities(plan: Plan) -> dict[str, Any]:
 def _distribution(plan: Plan) -> dict[str, Any]:
     from condrisk.learners import DistributionRegressor
 
-    mean = ExtraTreesRegressor(min_samples_leaf=2)
-    if plan.n_rows > MOST_ROWS_FOR_TREES:
-        mean = _boosted(plan, learning_rate=0.05, max_iter=200)
+    mean = _boosted(plan, learning_rate=0.05, max_iter=200)
     return {"distribution": DistributionRegressor(mean)}
 
 
