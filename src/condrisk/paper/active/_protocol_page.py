@@ -113,11 +113,11 @@ def protocol_section(records: list[Record]) -> str:
 
 def _added(config: ActiveConfig) -> str:
     return (
-        f"*Added later*: the gap, when the others had been run. Seeds 100 and 101 of concrete, "
-        f"forest and the coins decided for drawing in proportion (better than k-centre on "
-        f"concrete, no clear difference elsewhere); the deviations of the stack's Gaussian "
-        f"processes in place of the disagreement were tried on one of them, and were worse. A "
-        f"stack in every round is many times the work of the others. So there is "
+        f"*Added later*: the gap, when the others had been run. Seeds 100 and 101 of concrete and "
+        f"the coins, and 100 of forest, decided for drawing in proportion (better than k-centre "
+        f"on concrete, no clear difference elsewhere); the deviations of the stack's Gaussian "
+        f"processes in place of the disagreement were tried on one seed of concrete, and were "
+        f"worse. A stack in every round is many times the work of the others. So there is "
         f"{config.draws('energy', 'gap')} draw of first labels on each fold, compared with random "
         f"choice from the same draw, and the stack has {GAP_FOLDS} folds. Two classes are the "
         f"numbers 0 and 1, and f is the probability of the second. On CIFAR-10, with ten classes, "
