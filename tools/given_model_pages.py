@@ -16,7 +16,6 @@ from benchmarks.given_model.summary import (
     ONE_ROW,
     POOLED_LIMIT,
     SPLIT_LIMIT,
-    STACK,
     Study,
     Tests,
     above_in_a_split,
