@@ -308,3 +308,18 @@ def test_predictions_beyond_all_bounds_have_a_risk_that_is_a_number(kind, world)
     risks = risk.predict_risk(far)
     assert np.isfinite(risks).all()
     assert risks.min() > 1e40
+
+
+def test_a_prediction_further_off_than_any_before_keeps_its_gap():
+    """Where f was always right, a gap is the error of m; not so for predictions never seen."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    truth = 2 * X[:, 0]
+    y = truth + 0.3 * rng.normal(size=300)
+    boosting = HistGradientBoostingRegressor(max_iter=10, random_state=0)
+    law = DistributionRegressor(boosting)
+    risk = HybridRisk("precomputed", loss="squared_error", distribution=law, random_state=0)
+    risk.fit(X, y, prediction=truth)
+    _, gap, correction = risk.decompose_risk(X, prediction=truth)
+    assert correction.mean() < -0.5 * gap.mean()
+    assert np.median(risk.predict_risk(X, prediction=truth + 10.0)) > 40

@@ -83,6 +83,7 @@ class Correction:
         if len(loss) < FEWEST_ROWS or not folds or mean == 0:
             return self
         unit = np.maximum(np.abs(plug_in), self._least)
+        self._largest = float(unit.max())
         # Weighted by the unit, a constant that is right on average is right in relative terms.
         weight = weight * unit / unit.mean()
         error = _capped((loss - plug_in) / unit, weight)
@@ -98,7 +99,9 @@ class Correction:
         """Return the correction at each row."""
         if not self.shares.any():
             return np.zeros(len(plug_in))
-        unit = np.maximum(np.abs(plug_in), self._least)
+        # A plug-in risk higher than ever is lowered by no more than the highest one was: that f was
+        # right wherever the mean was not says nothing of predictions that are further off.
+        unit = np.clip(np.abs(plug_in), self._least, self._largest)
         found = np.zeros(len(plug_in))
         if self.shares[0]:
             found += self.shares[0] * (self._line[0] + self._line[1] * share)

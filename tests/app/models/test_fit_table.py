@@ -6,13 +6,19 @@ from functools import partial
 import numpy as np
 import polars as pl
 import pytest
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from sklearn.model_selection import train_test_split
 
 from condrisk import Deferral
 from condrisk.app.models import _predictors, fit_table, open_model
 from condrisk.app.tables import TableError, check_rows
-from condrisk.metrics import deferral_loss, deferral_rate
+from condrisk.metrics import aurc, deferral_loss, deferral_rate
 from saved_models import classes, save_table_model, table
 
 
@@ -74,6 +80,26 @@ def test_same_seed_same_model():
     risks = [model.predict_risk(check_rows(model.schema, frame).good) for model in models]
     np.testing.assert_array_equal(risks[0], risks[1])
     assert not np.array_equal(risks[0], risks[2])
+
+
+@pytest.mark.slow
+def test_risks_of_classes_rank_as_well_as_calibrated_boosting():
+    """Over five splits; `python -m benchmarks.fit_risk` has more sets."""
+    X, y = load_breast_cancer(return_X_y=True)
+    frame = pl.DataFrame(X, schema=[f"x{k}" for k in range(X.shape[1])]).with_columns(y=y)
+    ours, theirs = [], []
+    for seed in range(5):
+        split = train_test_split(np.arange(len(y)), test_size=0.2, stratify=y, random_state=seed)
+        train, test = (np.sort(part) for part in split)
+        model = fit_table(frame[train], target="y", cost=0.1, holdout=0.0)
+        good = check_rows(model.schema, frame[test]).good
+        ours.append(aurc(model.loss_values(good, y[test]), model.predict_risk(good)))
+        boosting = HistGradientBoostingClassifier(random_state=0)
+        proba = (
+            CalibratedClassifierCV(boosting, cv=5).fit(X[train], y[train]).predict_proba(X[test])
+        )
+        theirs.append(aurc(proba.argmax(axis=1) != y[test], 1 - proba.max(axis=1)))
+    assert np.mean(ours) < np.mean(theirs)
 
 
 # -- rules ----------------------------------------------------------------------------------------

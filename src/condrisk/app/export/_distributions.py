@@ -160,7 +160,7 @@ def corrected(graph: Graph, risk: Any, X: Rows, law: Law, response: str) -> str:
     total = graph.add("Add", gap, law.variance)
     some = graph.add("Greater", total, graph.constant(0.0))
     share = graph.add("Div", gap, graph.add("Where", some, total, graph.constant(1.0)))
-    unit = graph.clip(graph.add("Abs", law.risk), correction._least, np.inf)
+    unit = graph.clip(graph.add("Abs", law.risk), correction._least, correction._largest)
     parts = []
     if correction.shares[0]:
         line = graph.scaled(share, float(correction._line[1]))
