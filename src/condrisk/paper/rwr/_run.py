@@ -18,7 +18,7 @@ from condrisk.paper._figures import COSTS
 from condrisk.paper._records import Key, Record
 from condrisk.paper._study import Progress, Study, Task, Units, Warn, check_choice
 from condrisk.paper.rwr._baselines import NEED_TORCH
-from condrisk.paper.rwr._data import SETS, StudySet, load_set
+from condrisk.paper.rwr._data import PLUG_IN_SETS, SETS, StudySet, load_set
 from condrisk.paper.rwr._evaluation import evaluate
 from condrisk.paper.rwr._fingerprint import fingerprint
 from condrisk.paper.rwr._fitting import Rows, fit_methods
@@ -82,7 +82,7 @@ def run_rwr(
     config : RwRConfig or None, default=None
         Whose folds and which networks. A folder holds the records of one configuration.
     sets : sequence of str or None, default=None
-        Some of the sets. None: all ten.
+        Some of the sets. None: all ten, or with `plug_in` all but "wine-quality".
     methods : sequence of str or None, default=None
         Some of the methods. None: the paper's pairs and all that are registered.
     plug_in : bool, default=False
@@ -127,7 +127,7 @@ def run_rwr(
         )
     study = RwRStudy(
         config,
-        check_choice("sets", sets, SETS),
+        check_choice("sets", sets, PLUG_IN_SETS if plug_in else SETS),
         {name: estimators[name] for name in chosen},
         data_home,
     )
