@@ -108,7 +108,9 @@ def rwr(
             "Default: $CONDRISK_DATA_HOME, or downloaded."
         ),
     ] = None,
-    output: Annotated[Path | None, _output("records and tables", "condrisk-rwr-FOLDS-MLP[-plug-in]")] = None,
+    output: Annotated[
+        Path | None, _output("records and tables", "condrisk-rwr-FOLDS-MLP or ...-plug-in")
+    ] = None,
 ) -> None:
     """Regression with rejection on eight UCI sets: the paper's Tables 3, 4, 5, 7 and its figure.
 

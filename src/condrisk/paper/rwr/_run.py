@@ -23,7 +23,7 @@ from condrisk.paper.rwr._evaluation import evaluate
 from condrisk.paper.rwr._fingerprint import fingerprint
 from condrisk.paper.rwr._fitting import Rows, fit_methods
 from condrisk.paper.rwr._methods import MLP, SEED, make_methods
-from condrisk.paper.rwr._plug_in import make_plug_in_methods
+from condrisk.paper.rwr._plug_in._methods import make_plug_in_methods
 
 # What the paper's figure shows; its rows are kept in the records.
 _FIGURE = ("energy", 0, "MLP+RF")

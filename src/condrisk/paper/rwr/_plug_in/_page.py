@@ -1,28 +1,34 @@
-"""The page: does calibration-based beat regression-based in regression?"""
+"""The page that asks whether calibration-based beats regression-based in regression."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
-from condrisk.paper._page import markdown_table, number
+import numpy as np
+
+from condrisk.paper._page import number
 from condrisk.paper._results import Record
-from condrisk.paper.rwr._paper import COSTS, MODELS
-from condrisk.paper.rwr._plug_in._contrast import LEAKS, LEVEL, MEASURES, Contrast, contrast
+from condrisk.paper.rwr._paper import MODELS
+from condrisk.paper.rwr._plug_in._contrast import LEAKS, LEVEL, MEASURES, contrast
 from condrisk.paper.rwr._plug_in._names import (
     FOREST,
     FOREST_ON_MORE,
     FOREST_PLUG_IN,
     HYBRID,
+    OUR_PAIRS,
     PLUG_IN,
+)
+from condrisk.paper.rwr._plug_in._page_tables import (
+    WORDS,
+    Line,
+    contrast_table,
+    ratios_table,
+    references_table,
+    set_table,
 )
 from condrisk.paper.rwr._results import Results
 
-_WORDS = {
-    "risk_l2": "squared error of g",
-    "risk_l1": "absolute error of g",
-    "loss": "deferral loss",
-}
 # (ours, against): with one learner on both sides, and with another one.
 SAME_LEARNER = (
     (FOREST_PLUG_IN, FOREST),
@@ -50,10 +56,10 @@ paper.
 | :-- | :-- |
 | {FOREST} | the paper's calibrator: a forest learns the losses from x |
 | {FOREST_ON_MORE} | the same forest learns the losses from x, f(x), m(x) and (f(x) − m(x))² |
-| {FOREST_PLUG_IN} | (f − m)² + v: the same forest learns m from y, and v from squared residuals of m on \
-held-out rows |
-| {PLUG_IN} | `PlugInRisk(FrozenEstimator(f))`: the same with a stack as m, and the default learner \
-of v |
+| {FOREST_PLUG_IN} | (f − m)² + v: the same forest learns m from y, and v from the squared \
+residuals of m on held-out rows |
+| {PLUG_IN} | `PlugInRisk(FrozenEstimator(f))`: the same with a stack as m, and the default \
+learner of v |
 | {HYBRID} | `HybridRisk(FrozenEstimator(f))`: PlugIn, corrected by realised losses |
 
 m and v do not depend on f, so they are fitted once in each fold and serve all four predictors. On
@@ -64,6 +70,19 @@ both sides; counts do not. *Significantly*: one-sided t-tests over folds with Na
 correction, Holm's over all cells of a line, at {LEVEL:.0%}. The absolute error is the paper's
 measure, but its least value is at the conditional median of the loss; the squared error is least
 at g."""
+_WHY = """**Why.** (f − m)² + v counts the error of m twice: in the gap, and in v, which is learnt
+from residuals of m. A forest's m is noisy and smooths too much, so where f is about as good as m,
+most of the gap is the error of m. A regression of the losses does not need the mean at all."""
+_CONFOUNDED = f"""“{PLUG_IN}” differs from “{FOREST}” in two things, the form and the learner, so
+this contrast does not answer the question of this page. It says what the defaults of this package
+are worth beside the paper's calibrator."""
+_REFERENCES = """Deferral losses of all sets, predictors and costs, as means over folds: in how many
+cells an estimate is below always deferring and below never deferring, and the mean distance from
+the oracle in units of the cost."""
+_APART = """## Patients apart
+
+On parkinsons-by-patient no patient is on both sides of anything. There m knows as little of a new
+patient as f does."""
 _LITERATURE = """## Beside the literature
 
 - Zaoui, Denis and Hebiri, *Regression with reject option and application to kNN* (NeurIPS 2020),
@@ -81,44 +100,138 @@ contrast where g is known: with one learner on both sides the plug-in risk wins 
 x and m is good, and loses where f follows μ or the learner suits μ badly."""
 
 
-class _Line(NamedTuple):
-    """One contrast in one measure."""
-
-    ours: str
-    against: str
-    measure: str
-    found: Contrast
-
-
 def plug_in_page(records: Iterable[Record]) -> str:
     """Return the page, as Markdown, from the records of ``run_rwr(plug_in=True)``.
 
     Examples
     --------
     >>> from condrisk.paper.rwr._plug_in._page import plug_in_page
-    >>> cost = {"loss": 0.4, "rate": 0.7, "oracle": 0.3}
+    >>> costs = {cost: {"loss": 0.4, "oracle": 0.3} for cost in ("0.2", "0.5", "1", "2")}
     >>> record = {"set": "energy", "risk_l1": 2.0, "risk_l2": 9.0, "predictor_loss": 3.0}
-    >>> record |= {"loss_variance": 10.0, "costs": {c: cost for c in ("0.2", "0.5", "1", "2")}}
+    >>> record["seconds"] = {"predictor": 0.1, "risk": 0.2, "predict": 0.1}
     >>> records = [
-    ...     {**record, "fold": fold, "method": f"RF+{name}"}
+    ...     {**record, "costs": costs, "fold": fold, "method": f"RF+{name}"}
     ...     for fold in range(2)
     ...     for name in ("RF", "RF plug-in", "RF on x, f, m", "PlugIn", "Hybrid")
     ... ]
-    >>> print(plug_in_page(records).splitlines()[2])
-    **Neither is better, with the same learner on both sides.** A forest that learns the mean and the
+    >>> print(plug_in_page(records).splitlines()[2][:38])
+    **There is no difference beyond chance
     """
     results = Results(records)
-    same, other = (
-        [
-            _Line(ours, against, measure, contrast(results, ours, against, measure))
-            for ours, against in pairs
-            for measure in MEASURES
-        ]
-        for pairs in (SAME_LEARNER, OTHER_LEARNER)
-    )
-    parts = [_TITLE, verdict(same, other), _COMPARED]
+    same, other = (_lines(results, pairs) for pairs in (SAME_LEARNER, OTHER_LEARNER))
+    parts = [_TITLE, _verdict(same, other), _COMPARED]
     parts += ["## The same learner on both sides", _READING, contrast_table(same)]
-    parts += [ratios_text(same[0]), significant_text(same[0])]
-    parts += ["## With a better learner", contrast_table(other), better_text(other)]
-    parts += [apart_text(results), _LITERATURE]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    parts += [ratios_table(same[0]), _significant(same[0]), _WHY]
+    parts += ["## With a better learner", contrast_table(other), _significant(other[0])]
+    parts += [_CONFOUNDED, "## Beside rules that need no risk", _REFERENCES]
+    parts += [references_table(results), *_apart(results), _takes(results), _LITERATURE]
+    return "\n\n".join(parts) + "\n"
+
+
+def _lines(results: Results, pairs: Sequence[tuple[str, str]]) -> list[Line]:
+    return [
+        Line(ours, against, measure, contrast(results, ours, against, measure))
+        for ours, against in pairs
+        for measure in MEASURES
+    ]
+
+
+def _find(lines: Sequence[Line], ours: str, against: str, measure: str) -> Line:
+    [line] = [line for line in lines if line[:3] == (ours, against, measure)]
+    return line
+
+
+# -- sentences -----------------------------------------------------------------------------------
+
+
+def _verdict(same: Sequence[Line], other: Sequence[Line]) -> str:
+    """Return the answer, which rests on the contrast with one learner."""
+    main = _find(same, FOREST_PLUG_IN, FOREST, "risk_l2")
+    informed = _find(same, FOREST_ON_MORE, FOREST, "risk_l2")
+    learner = _find(other, PLUG_IN, FOREST_PLUG_IN, "risk_l2")
+    helps = "help" if _distance(informed) < 0 else "do not help"
+    first, second = "learner", "form"
+    if abs(_distance(learner)) < abs(_distance(main)):
+        first, second = second, first
+    answers = {
+        f"{_headline(main)}, with the same learner on both sides": [
+            main,
+            _find(same, FOREST_PLUG_IN, FOREST, "loss"),
+        ],
+        f"f, m and (f − m)² as inputs {helps} the regression": [
+            informed,
+            _find(same, FOREST_ON_MORE, FOREST, "loss"),
+        ],
+        f"The {first} matters more than the {second}": [
+            learner,
+            *(_find(other, PLUG_IN, FOREST, measure) for measure in ("risk_l2", "loss")),
+            _find(other, HYBRID, PLUG_IN, "risk_l2"),
+        ],
+    }
+    return "\n\n".join(
+        f"**{answer}.** {' '.join(map(_says, lines))}" for answer, lines in answers.items()
+    )
+
+
+def _headline(line: Line) -> str:
+    lower, higher = len(line.found.lower), len(line.found.higher)
+    if lower and higher:
+        return "It depends on the set and the predictor"
+    if lower or higher:
+        return "Yes, it does" if lower else "No, it does not"
+    return "There is no difference beyond chance"
+
+
+def _distance(line: Line) -> float:
+    """Return the logarithm of the mean ratio: negative where the first of the two is better."""
+    ratio = line.found.ratio()
+    return 0.0 if ratio is None else math.log(ratio)
+
+
+def _says(line: Line) -> str:
+    found = line.found
+    ratios = {model: found.ratio(model) for model in MODELS}
+    by_predictor = ", ".join(f"{k} {ratio:.2f}" for k, ratio in ratios.items() if ratio is not None)
+    return (
+        f"“{line.ours}” has {number(found.ratio(), 2)} times the {WORDS[line.measure]} of "
+        f"“{line.against}” ({by_predictor}); it is significantly lower in {len(found.lower)} of "
+        f"{len(found.cells)} cells, and higher in {len(found.higher)}."
+    )
+
+
+def _significant(line: Line) -> str:
+    """Name the cells of a contrast that are significant."""
+    parts = []
+    for word, cells in (("lower", line.found.lower), ("higher", line.found.higher)):
+        names = "; ".join(f"{cell} ({cell.ratio:.2f})" for cell in cells)
+        parts.append(f"Significantly {word}: {names or 'nowhere'}.")
+    return f"“{line.ours}” against “{line.against}”, {WORDS[line.measure]}. {' '.join(parts)}"
+
+
+def _apart(results: Results) -> list[str]:
+    """Return the section on patients that were not trained on, if there are records of it."""
+    return [_APART, set_table(results, APART)] if APART in results.sets else []
+
+
+def _takes(results: Results) -> str:
+    """Return what the estimates took, in minutes and in forests."""
+    minutes, forests = 0.0, []
+    for name in results.sets:
+        for method in OUR_PAIRS:
+            for record in results.records(name, method):
+                seconds = record["seconds"]
+                minutes += (seconds["risk"] + seconds["predict"]) / 60
+                minutes += seconds["predictor"] / 60 if method.endswith(f"+{PLUG_IN}") else 0.0
+        # The first of a fold fits the distribution for all.
+        first = results.records(name, f"{MODELS[0]}+{PLUG_IN}")
+        one = results.records(name, f"{MODELS[0]}+{FOREST_ON_MORE}")
+        forests += [
+            a["seconds"]["risk"] / b["seconds"]["risk"] for a, b in zip(first, one, strict=True)
+        ]
+    times = f"{np.median(forests):.0f} × the time of one forest on the losses" if forests else "–"
+    return (
+        f"## What it takes\n\nThe default distribution takes {times} in the median over folds, "
+        f"and then serves every predictor. All of ours together took {minutes:.0f} minutes of one "
+        f"core that was shared with other work. Again: `condrisk reproduce rwr --folds paper "
+        f"--plug-in`, with the networks trained at once."
+    )
