@@ -166,6 +166,17 @@ def test_a_contrast_has_ratios_and_corrected_tests(records):
     assert cell.p_higher == pytest.approx(1 - cell.p_lower)
 
 
+def test_one_small_p_among_many_cells_is_not_significant(records):
+    rng = np.random.default_rng(0)
+    own = {r["fold"]: r for r in records if (r["set"], r["method"]) == ("energy", "LR+PlugIn")}
+    for record in own.values():
+        record["risk_l2"] -= 1.0 + 1.1 * rng.standard_normal()
+    found = contrast(Results(records), "PlugIn", "RF", "risk_l2")
+    p = min(cell.p_lower for cell in found.cells)
+    assert 0.05 / len(found.cells) < p < 0.05
+    assert not found.lower
+
+
 def test_means_leave_out_the_set_that_leaks_and_counts_do_not(records):
     leaking = [r for r in records if r["set"] == "parkinsons"]
     with_ratio(leaking, "LR+PlugIn", 1e-4, "LR+RF")

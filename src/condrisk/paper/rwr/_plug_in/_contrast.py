@@ -63,17 +63,9 @@ class Contrast(NamedTuple):
         ]
         return float(np.exp(np.mean(logs))) if logs else None
 
-    def count(self) -> int:
+    def n_below_one(self) -> int:
         """Return in how many cells the ratio is below one."""
         return sum(cell.ratio < 1 for cell in self.cells)
-
-    def counts_of(self, predictor: str) -> tuple[int, int]:
-        """Return how often it is significantly lower, and higher, for a predictor."""
-        lower, higher = (
-            sum(cell.predictor == predictor for cell in cells)
-            for cells in (self.lower, self.higher)
-        )
-        return lower, higher
 
 
 def contrast(results: Results, calibrator: str, against: str, measure: str) -> Contrast:

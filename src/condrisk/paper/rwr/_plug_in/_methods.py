@@ -43,7 +43,7 @@ class SharedDistribution(DistributionRegressor):
             while len(_kept) >= _N_KEPT:
                 del _kept[next(iter(_kept))]
             _kept[key] = dict(vars(self))
-        vars(self).update(_kept[key])
+        self.__dict__.update(_kept[key])
         return self
 
 

@@ -16,7 +16,6 @@ from condrisk.paper.rwr._plug_in._names import (
     FOREST_ON_MORE,
     FOREST_PLUG_IN,
     HYBRID,
-    OUR_PAIRS,
     PLUG_IN,
 )
 from condrisk.paper.rwr._plug_in._page_tables import (
@@ -71,11 +70,13 @@ correction, Holm's over all cells of a line, at {LEVEL:.0%}. The absolute error 
 measure, but its least value is at the conditional median of the loss; the squared error is least
 at g."""
 _WHY = """**Why.** (f − m)² + v counts the error of m twice: in the gap, and in v, which is learnt
-from residuals of m. A forest's m is noisy and smooths too much, so where f is about as good as m,
-most of the gap is the error of m. A regression of the losses does not need the mean at all."""
+from residuals of m. Where f is about as good as m, the gap is as much the error of m as that of f.
+A regression of the losses does not need the mean at all. Only where m is much better than f is that
+error small beside the gap."""
 _CONFOUNDED = f"""“{PLUG_IN}” differs from “{FOREST}” in two things, the form and the learner, so
 this contrast does not answer the question of this page. It says what the defaults of this package
-are worth beside the paper's calibrator."""
+are worth beside the paper's calibrator. What the better learner would do on the losses is not in
+these records."""
 _REFERENCES = """Deferral losses of all sets, predictors and costs, as means over folds: in how many
 cells an estimate is below always deferring and below never deferring, and the mean distance from
 the oracle in units of the cost."""
@@ -87,7 +88,7 @@ _LITERATURE = """## Beside the literature
 
 - Zaoui, Denis and Hebiri, *Regression with reject option and application to kNN* (NeurIPS 2020),
   reject where an estimate of the variance is large. That is the plug-in rule for f = m: the gap
-  (f − m)² is zero, and only v is left. For a given f that is not m, the gap is most of the risk.
+  (f − m)² is zero, and only v is left. A given f that is not m has a gap as well.
 - Fan and Yao, *Efficient estimation of conditional variance functions in stochastic regression*
   (Biometrika 85, 1998), show that v can be learnt from squared residuals as well as if the mean
   were known, to first order. The plug-in risk needs more: |m − μ| is multiplied by |f − μ|.
@@ -121,7 +122,7 @@ def plug_in_page(records: Iterable[Record]) -> str:
     same, other = (_lines(results, pairs) for pairs in (SAME_LEARNER, OTHER_LEARNER))
     parts = [_TITLE, _verdict(same, other), _COMPARED]
     parts += ["## The same learner on both sides", _READING, contrast_table(same)]
-    parts += [ratios_table(same[0]), _significant(same[0]), _WHY]
+    parts += [ratios_table(same[0]), _significant(same[0]), _leak(same[0]), _WHY]
     parts += ["## With a better learner", contrast_table(other), _significant(other[0])]
     parts += [_CONFOUNDED, "## Beside rules that need no risk", _REFERENCES]
     parts += [references_table(results), *_apart(results), _takes(results), _LITERATURE]
@@ -147,33 +148,25 @@ def _find(lines: Sequence[Line], ours: str, against: str, measure: str) -> Line:
 def _verdict(same: Sequence[Line], other: Sequence[Line]) -> str:
     """Return the answer, which rests on the contrast with one learner."""
     main = _find(same, FOREST_PLUG_IN, FOREST, "risk_l2")
-    informed = _find(same, FOREST_ON_MORE, FOREST, "risk_l2")
     learner = _find(other, PLUG_IN, FOREST_PLUG_IN, "risk_l2")
-    helps = "help" if _distance(informed) < 0 else "do not help"
-    first, second = "learner", "form"
-    if abs(_distance(learner)) < abs(_distance(main)):
-        first, second = second, first
+    larger = abs(_distance(learner)) > abs(_distance(main))
     answers = {
-        f"{_headline(main)}, with the same learner on both sides": [
-            main,
-            _find(same, FOREST_PLUG_IN, FOREST, "loss"),
+        f"{_answer(main)}, with the same learner on both sides": [(FOREST_PLUG_IN, FOREST)],
+        _informed_answer(_find(same, FOREST_ON_MORE, FOREST, "risk_l2")): [
+            (FOREST_ON_MORE, FOREST)
         ],
-        f"f, m and (f − m)² as inputs {helps} the regression": [
-            informed,
-            _find(same, FOREST_ON_MORE, FOREST, "loss"),
-        ],
-        f"The {first} matters more than the {second}": [
-            learner,
-            *(_find(other, PLUG_IN, FOREST, measure) for measure in ("risk_l2", "loss")),
-            _find(other, HYBRID, PLUG_IN, "risk_l2"),
-        ],
+        f"A better learner changes a plug-in risk {'more' if larger else 'less'} than the form "
+        f"does": [(PLUG_IN, FOREST_PLUG_IN)],
+        "Our defaults beside the paper's forest": [(PLUG_IN, FOREST), (HYBRID, FOREST)],
     }
+    lines = [*same, *other]
     return "\n\n".join(
-        f"**{answer}.** {' '.join(map(_says, lines))}" for answer, lines in answers.items()
+        f"**{answer}.** {' '.join(_says(lines, *pair) for pair in pairs)}"
+        for answer, pairs in answers.items()
     )
 
 
-def _headline(line: Line) -> str:
+def _answer(line: Line) -> str:
     lower, higher = len(line.found.lower), len(line.found.higher)
     if lower and higher:
         return "It depends on the set and the predictor"
@@ -182,21 +175,36 @@ def _headline(line: Line) -> str:
     return "There is no difference beyond chance"
 
 
+def _informed_answer(line: Line) -> str:
+    lower, higher = len(line.found.lower), len(line.found.higher)
+    what = "help" if lower > higher else "harm" if lower < higher else "hardly change"
+    return f"f, m and (f − m)² as inputs {what} the regression of the losses"
+
+
 def _distance(line: Line) -> float:
     """Return the logarithm of the mean ratio: negative where the first of the two is better."""
     ratio = line.found.ratio()
     return 0.0 if ratio is None else math.log(ratio)
 
 
-def _says(line: Line) -> str:
-    found = line.found
-    ratios = {model: found.ratio(model) for model in MODELS}
+def _says(lines: Sequence[Line], ours: str, against: str) -> str:
+    """Return squared error and deferral loss of one estimate beside another, as two sentences."""
+    error, deferral = (_find(lines, ours, against, m).found for m in ("risk_l2", "loss"))
+    ratios = {model: error.ratio(model) for model in MODELS}
     by_predictor = ", ".join(f"{k} {ratio:.2f}" for k, ratio in ratios.items() if ratio is not None)
     return (
-        f"“{line.ours}” has {number(found.ratio(), 2)} times the {WORDS[line.measure]} of "
-        f"“{line.against}” ({by_predictor}); it is significantly lower in {len(found.lower)} of "
-        f"{len(found.cells)} cells, and higher in {len(found.higher)}."
+        f"“{ours}” has {number(error.ratio(), 2)} times the squared error of “{against}” "
+        f"({by_predictor}), significantly less in {len(error.lower)} of {len(error.cells)} cells "
+        f"and more in {len(error.higher)}. Its deferral loss is {number(deferral.ratio(), 2)} "
+        f"times, significantly less in {len(deferral.lower)} of {len(deferral.cells)} cells and "
+        f"more in {len(deferral.higher)}."
     )
+
+
+def _leak(line: Line) -> str:
+    """Say what happens on the set whose folds leak, where m is nearly exact."""
+    cells = ", ".join(f"{c.predictor} {c.ratio:.2f}" for c in line.found.cells if c.set == LEAKS)
+    return f"On {LEAKS} itself, where the leak makes m nearly exact: {cells or 'no records'}."
 
 
 def _significant(line: Line) -> str:
@@ -214,24 +222,17 @@ def _apart(results: Results) -> list[str]:
 
 
 def _takes(results: Results) -> str:
-    """Return what the estimates took, in minutes and in forests."""
-    minutes, forests = 0.0, []
+    """Return what the default distribution takes, in forests."""
+    ratios = []
     for name in results.sets:
-        for method in OUR_PAIRS:
-            for record in results.records(name, method):
-                seconds = record["seconds"]
-                minutes += (seconds["risk"] + seconds["predict"]) / 60
-                minutes += seconds["predictor"] / 60 if method.endswith(f"+{PLUG_IN}") else 0.0
         # The first of a fold fits the distribution for all.
         first = results.records(name, f"{MODELS[0]}+{PLUG_IN}")
-        one = results.records(name, f"{MODELS[0]}+{FOREST_ON_MORE}")
-        forests += [
-            a["seconds"]["risk"] / b["seconds"]["risk"] for a, b in zip(first, one, strict=True)
+        forest = results.records(name, f"{MODELS[0]}+{FOREST_ON_MORE}")
+        ratios += [
+            a["seconds"]["risk"] / b["seconds"]["risk"] for a, b in zip(first, forest, strict=True)
         ]
-    times = f"{np.median(forests):.0f} × the time of one forest on the losses" if forests else "–"
+    times = f"{np.median(ratios):.0f} × the time of one forest on the losses" if ratios else "–"
     return (
         f"## What it takes\n\nThe default distribution takes {times} in the median over folds, "
-        f"and then serves every predictor. All of ours together took {minutes:.0f} minutes of one "
-        f"core that was shared with other work. Again: `condrisk reproduce rwr --folds paper "
-        f"--plug-in`, with the networks trained at once."
+        f"and then serves every predictor. Again: `condrisk reproduce rwr --folds paper --plug-in`."
     )

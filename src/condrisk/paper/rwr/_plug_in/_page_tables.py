@@ -43,7 +43,7 @@ def contrast_table(lines: Sequence[Line]) -> str:
     rows = []
     for ours, against, measure, found in lines:
         ratios = [number(found.ratio(predictor), 2) for predictor in (*MODELS, None)]
-        counts = [f"{found.count()} of {len(found.cells)}"]
+        counts = [f"{found.n_below_one()} of {len(found.cells)}"]
         counts += [str(len(cells)) for cells in (found.lower, found.higher)]
         rows.append([ours, against, WORDS[measure], *ratios, *counts])
     return markdown_table(header, rows, n_text=3)
