@@ -217,6 +217,16 @@ def test_the_verdict_rests_on_the_same_learner(records, ratios, answer):
     ]
 
 
+def test_the_set_that_leaks_has_no_say(records):
+    leaking = [r for r in records if r["set"] == "parkinsons"]
+    with_ratio(leaking, "LR+RF plug-in", 0.25, "LR+RF")
+    answer = plug_in_page(records).split("\n\n")[1]
+    assert answer.startswith("**There is no difference beyond chance")
+    assert "significantly less in 1 of 16 cells" in answer
+    assert "the ratios are LR 0.25, MLP 1.00" in answer
+    assert "with it, the first would read “Yes, it does”" in answer
+
+
 def test_the_page_has_patients_apart_and_the_rules_that_need_no_risk(records):
     page = plug_in_page(records)
     section = page.split("## Patients apart")[1].split("\n## ")[0]

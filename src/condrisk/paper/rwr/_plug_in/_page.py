@@ -64,11 +64,11 @@ learner of v |
 m and v do not depend on f, so they are fitted once in each fold and serve all four predictors. On
 {APART} the folds, the split and the held-out rows of m keep patients together."""
 _READING = f"""Ratios of means over the ten folds, as geometric means over sets (and costs); below 1
-the first of the two is better. Means leave out {LEAKS}, whose folds have rows of every patient on
-both sides; counts do not. *Significantly*: one-sided t-tests over folds with Nadeau and Bengio's
-correction, Holm's over all cells of a line, at {LEVEL:.0%}. The absolute error is the paper's
-measure, but its least value is at the conditional median of the loss; the squared error is least
-at g."""
+the first of the two is better. Means and answers leave out {LEAKS}, whose folds have rows of every
+patient on both sides; counts do not. *Significantly*: one-sided t-tests over folds with Nadeau and
+Bengio's correction, Holm's over all cells of a line, at {LEVEL:.0%}. The absolute error is the
+paper's measure, but its least value is at the conditional median of the loss; the squared error is
+least at g."""
 _WHY = """**Why.** (f − m)² + v counts the error of m twice: in the gap, and in v, which is learnt
 from residuals of m. Where f is about as good as m, the gap is as much the error of m as that of f.
 A regression of the losses does not need the mean at all. Only where m is much better than f is that
@@ -122,7 +122,7 @@ def plug_in_page(records: Iterable[Record]) -> str:
     same, other = (_lines(results, pairs) for pairs in (SAME_LEARNER, OTHER_LEARNER))
     parts = [_TITLE, _verdict(same, other), _COMPARED]
     parts += ["## The same learner on both sides", _READING, contrast_table(same)]
-    parts += [ratios_table(same[0]), _significant(same[0]), _leak(same[0]), _WHY]
+    parts += [ratios_table(same[0]), _significant(same[0]), _significant(same[2]), _WHY]
     parts += ["## With a better learner", contrast_table(other), _significant(other[0])]
     parts += [_CONFOUNDED, "## Beside rules that need no risk", _REFERENCES]
     parts += [references_table(results), *_apart(results), _takes(results), _LITERATURE]
@@ -160,14 +160,24 @@ def _verdict(same: Sequence[Line], other: Sequence[Line]) -> str:
         "Our defaults beside the paper's forest": [(PLUG_IN, FOREST), (HYBRID, FOREST)],
     }
     lines = [*same, *other]
-    return "\n\n".join(
+    texts = [
         f"**{answer}.** {' '.join(_says(lines, *pair) for pair in pairs)}"
         for answer, pairs in answers.items()
+    ]
+    return "\n\n".join([f"{texts[0]} {_leak(main)}", *texts[1:]])
+
+
+def _tested(line: Line, left_out: str | None = LEAKS) -> tuple[int, int]:
+    """Count the cells that are significantly lower, and higher, without one set."""
+    lower, higher = (
+        sum(cell.set != left_out for cell in cells)
+        for cells in (line.found.lower, line.found.higher)
     )
+    return lower, higher
 
 
-def _answer(line: Line) -> str:
-    lower, higher = len(line.found.lower), len(line.found.higher)
+def _answer(line: Line, left_out: str | None = LEAKS) -> str:
+    lower, higher = _tested(line, left_out)
     if lower and higher:
         return "It depends on the set and the predictor"
     if lower or higher:
@@ -176,7 +186,7 @@ def _answer(line: Line) -> str:
 
 
 def _informed_answer(line: Line) -> str:
-    lower, higher = len(line.found.lower), len(line.found.higher)
+    lower, higher = _tested(line)
     what = "help" if lower > higher else "harm" if lower < higher else "hardly change"
     return f"f, m and (f − m)² as inputs {what} the regression of the losses"
 
@@ -204,7 +214,13 @@ def _says(lines: Sequence[Line], ours: str, against: str) -> str:
 def _leak(line: Line) -> str:
     """Say what happens on the set whose folds leak, where m is nearly exact."""
     cells = ", ".join(f"{c.predictor} {c.ratio:.2f}" for c in line.found.cells if c.set == LEAKS)
-    return f"On {LEAKS} itself, where the leak makes m nearly exact: {cells or 'no records'}."
+    return (
+        f"Only counts include {LEAKS}, whose folds have rows of every patient on both sides: there "
+        f"m is nearly exact, and the ratios are {cells}. That answers leave it out was decided "
+        f"once the record was there; with it, the first would read “{_answer(line, None)}”."
+        if cells
+        else ""
+    )
 
 
 def _significant(line: Line) -> str:
