@@ -35,6 +35,7 @@ from sklearn.model_selection import train_test_split
 from condrisk import RegressionRisk
 from condrisk._files import write_whole
 from condrisk.app.models import fit_table
+from condrisk.app.tables import check_rows
 from condrisk.datasets import load_uci
 from condrisk.metrics import aurc
 from condrisk.paper._records import describe_machine, installed_versions
@@ -56,9 +57,11 @@ def load(name: str) -> tuple[Any, Any, str]:
 def estimates(train: tuple[Any, Any], test: tuple[Any, Any], task: str) -> Iterator[Any]:
     """Yield the name of each estimate with its losses and risks of the test rows."""
     (X, y), (new, truth) = train, test
-    frame = pl.DataFrame(X, schema=[f"x{k}" for k in range(X.shape[1])]).with_columns(y=y)
-    ours = fit_table(frame, target="y", task=task, cost=1.0, holdout=0.0).model  # type: ignore[arg-type]
-    yield "fit", (ours.loss_values(new, truth), ours.predict_risk(new))
+    names = [f"x{k}" for k in range(X.shape[1])]
+    frame = pl.DataFrame(X, schema=names).with_columns(y=y)
+    model = fit_table(frame, target="y", task=task, cost=1.0, holdout=0.0)  # type: ignore[arg-type]
+    rows = check_rows(model.schema, pl.DataFrame(new, schema=names)).good
+    yield "fit", (model.loss_values(rows, truth), model.predict_risk(rows))
     classes = task == "classification"
     kind = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
     losses = HistGradientBoostingRegressor(

@@ -9,9 +9,9 @@ import pytest
 
 from condrisk import Deferral, PlugInRisk
 from condrisk.app.export import ExportError, save_mlflow
-from condrisk.app.models import fit_table
+from condrisk.app.models import fit_table, open_model
 from condrisk.app.scoring import score_file
-from condrisk.app.tables import read_table
+from condrisk.app.tables import check_rows, read_table
 from condrisk.persistence import ModelFileError, save_model
 
 pytest.importorskip("mlflow", reason="the extra mlflow is not installed")
@@ -95,9 +95,12 @@ def test_it_decides_as_score_does(name, tmp_path):
     kinds, (fitted_gaps, new_gaps), change = TABLES[name]
     file, new = tmp_path / "fit.csv", tmp_path / "new.csv"
     table(kinds, gaps=fitted_gaps).write_csv(file)
-    model = fit_table(read_table(file), target="y", cost=1.4)
+    fitted = fit_table(read_table(file), target="y", cost=1.0, holdout=0.0)
     frame = table(kinds, gaps=new_gaps, seed=1).drop("y")
     (frame if change is None else change(frame)).write_csv(new)
+    risk = fitted.predict_risk(check_rows(fitted.schema, read_table(new)).good)
+    halving = fitted.model.set_params(cost=float(np.quantile(risk, 0.4)))
+    model = open_model(halving, schema=fitted.schema, target="y")
     score_file(model, new, tmp_path / "scored.parquet")
     scored = pl.read_parquet(tmp_path / "scored.parquet")
 
