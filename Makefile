@@ -55,4 +55,6 @@ clean:
 
 .venv/installed-dev: pyproject.toml constraints.txt | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@# It asks for lifelines, which refuses pandas 3, and which its regressor does not load.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps ngboost==0.5.11
 	@touch $@ .venv/installed

@@ -16,7 +16,6 @@ from benchmarks.given_model.summary import (
     ONE_ROW,
     POOLED_LIMIT,
     SPLIT_LIMIT,
-    STACK,
     Study,
     Tests,
     above_in_a_split,
@@ -68,6 +67,8 @@ def pages() -> dict[str, str]:
         return {}
     parts = ["# How good is g for a given model?", verdict_text(studies)]
     parts += [part_text(part, study) for part, study in studies.items()]
+    if has("losses"):
+        parts.append(losses_text())
     if has("classes"):
         parts.append(classes_text(Record.read("classes")))
     if has("distribution"):
@@ -226,8 +227,7 @@ def part_text(part: str, study: Study) -> str:
                 *(f"{v:.2f}" for v in (found.aurc, found.absolute, found.bias)),
             ]
         )
-    sections = [f"## {TITLES[part]}", markdown_table(header, rows), tests_text(study)]
-    return "\n\n".join([*sections, losses_text(part)])
+    return "\n\n".join([f"## {TITLES[part]}", markdown_table(header, rows), tests_text(study)])
 
 
 def tests_text(study: Study) -> str:
@@ -241,15 +241,18 @@ def tests_text(study: Study) -> str:
     return markdown_table(header, rows, n_text=3)
 
 
-def losses_text(part: str) -> str:
-    """Return the ratios under every loss."""
-    losses = Record.read(part).axes["losses"]
-    studies = [_study(part, loss) for loss in losses]
+def losses_text() -> str:
+    """Return the ratios under other losses."""
+    record = Record.read("losses")
+    losses = record.axes["losses"]
+    studies = [_study("losses", loss) for loss in losses]
     rows = []
     for method in studies[0].methods:
         found = [line(study, method) for study in studies]
         rows.append([method, *(f"{f.all:.2f} / {f.worst:.2f} / {f.deferral:.2f}" for f in found)])
-    return markdown_table(["squared error / worst / deferral", *losses], rows)
+    title = f"## Other losses, {len(record.splits)} splits of the seven UCI sets"
+    table = markdown_table(["squared error / worst / deferral", *losses], rows)
+    return "\n\n".join([title, table])
 
 
 def outliers_text(studies: dict[str, Study]) -> str:
@@ -281,10 +284,9 @@ def method_text(studies: dict[str, Study]) -> str:
 before the first run on the further sets. y has variance one. Splits:
 {", ".join(f"{TITLES[part]}: {n}" for part, n in n_splits.items())}; {min(n_rows):,} to
 {max(n_rows):,} rows in the UCI sets. Predictors: `LinearRegression`, `RandomForestRegressor`,
-`HistGradientBoostingRegressor`, `StackedRegressor`. "mean" is the training mean of held-out losses,
+`HistGradientBoostingRegressor`. "mean" is the training mean of held-out losses,
 "forest" a random forest on them, from the row alone. Errors are pooled over the splits of a set,
-then the ratio to "mean" is taken, then the geometric mean over sets; averages leave the stack out,
-"worst" does not. After ± is a standard error from leaving out each split. "test mean": relative to
+then the ratio to "mean" is taken, then the geometric mean over sets. After ± is a standard error from leaving out each split. "test mean": relative to
 the mean of the test losses, which nobody knows. Deferral loss is relative to "forest", at prices
 that are the 0.5, 0.7, 0.85 and 0.95 quantiles of held-out training losses. QLIKE is the mean of
 z / g − log(z / g) − 1 with both at least 1 % of the training mean, relative to "mean", as AURC and

@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from condrisk._mixing import convex_shares
 from condrisk.datasets import make_heteroscedastic
 from condrisk.learners import LossRegressor
+from condrisk.learners._loss_regressor import capped
 from condrisk.learners._members import _values_by_size
 
 BOOTSTRAP = (
@@ -156,3 +157,52 @@ def test_the_figures_in_the_docstring_are_those_of_the_record():
     docstring = [line.strip() for line in LossRegressor.__doc__.splitlines()]
     for line in table().splitlines():
         assert line.strip() in docstring
+
+
+# -- heavy tails -----------------------------------------------------------------------------------
+
+
+def test_one_huge_loss_does_not_shape_the_estimate(seed):
+    rng = np.random.default_rng(seed)
+    X, loss = rng.normal(size=(400, 2)), rng.exponential(size=400)
+    loss[7] = 1e4
+    risk = LossRegressor(random_state=seed).fit(X, loss).predict(X)
+    assert risk[7] < 3 * np.median(risk)
+    assert risk.mean() == pytest.approx(loss.mean(), rel=0.35)  # the mean is kept
+
+
+def test_losses_are_capped_where_their_tail_amounts_to_twenty():
+    rng = np.random.default_rng(0)
+    weight = rng.uniform(0.5, 2, size=500)
+    for loss in (rng.exponential(size=500), rng.pareto(1.1, size=500), np.arange(500.0) ** 8):
+        found = capped(loss, weight)
+        cap = found.max()
+        assert_array_equal(found, np.minimum(loss, cap))
+
+        def tail(limit, loss=loss):
+            z = np.minimum(loss, limit)
+            return (weight @ z**2) ** 2 / (weight @ z**4) / weight.mean()
+
+        assert tail(cap) >= 20 - 1e-9
+        higher = loss[loss > cap]
+        assert not len(higher) or tail(higher.min()) < 20
+    even = rng.exponential(size=5000)
+    assert_array_equal(capped(even, np.ones(5000)), even)
+
+
+@pytest.mark.parametrize("n_errors", [1, 7, 100])
+def test_errors_of_one_size_are_not_capped(n_errors):
+    loss = (np.arange(300) < n_errors).astype(float)
+    assert_array_equal(capped(loss, np.ones(300)), loss)
+
+
+def test_held_out_estimates_have_not_seen_their_loss():
+    """What is pure noise cannot be told without having seen it; in sample it seems so."""
+    rng = np.random.default_rng(0)
+    X, loss = rng.normal(size=(400, 3)), rng.exponential(size=400)
+    weight = np.where(np.arange(400) % 4 == 0, 0.0, 1.0)
+    model = LossRegressor(random_state=0).fit(X, loss, weight)
+    assert np.isnan(model.held_out_).tolist() == (weight == 0).tolist()
+    used = weight > 0
+    held_out = np.corrcoef(model.held_out_[used], loss[used])[0, 1]
+    assert abs(held_out) < 0.15

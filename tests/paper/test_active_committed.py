@@ -8,7 +8,7 @@ from tools import active_pages
 from condrisk.datasets import UCI_NAMES
 from condrisk.paper import read_records
 from condrisk.paper.active import ActiveConfig
-from condrisk.paper.active._results import across_sets, compare
+from condrisk.paper.active._results import across_sets, all_comparisons, compare, first_draws
 from condrisk.paper.active._settings import MAIN_METHOD, METHODS, SETS
 
 ROOT = Path(__file__).parents[2]
@@ -22,7 +22,7 @@ def records():
 def test_the_run_is_complete(records):
     full = ActiveConfig()
     found = {(r["set"], r["fold"], r["method"]) for r in records}
-    assert found == {(s, k, m) for s in SETS for k in full.seeds(s) for m in METHODS}
+    assert found == {(s, k, m) for s in SETS for k in full.seeds(s) for m in full.methods(s)}
     for record in records:
         assert record["labels"] == full.schedule(record["set"]).labels
         assert len(record["curves"]) == full.draws(record["set"], record["method"])
@@ -48,6 +48,18 @@ def test_the_size_of_the_risk_falls_into_the_trap(records):
     assert mean[MAIN_METHOD] < 0.55
     assert compare(records, "risk-k-center")["trap"].verdict == "worse"
     assert compare(records, MAIN_METHOD)["trap"].verdict == "better"
+
+
+def test_the_gap_is_better_than_the_whole_risk_and_no_better_than_its_reduction(records):
+    found = all_comparisons(first_draws(records))
+    gap, whole = found["gap"], found["risk-proportional"]
+    assert sum(gap[name].ratio < 1 for name in UCI_NAMES) == 7
+    assert all(gap[name].ratio < whole[name].ratio for name in UCI_NAMES)
+    assert {gap[name].verdict for name in (*UCI_NAMES, "trap")} == {"not proven"}
+    low, high = across_sets(gap, found[MAIN_METHOD])[1:3]
+    assert low < 1 < high
+    coins = [r["share_of_noise"] for r in records if (r["set"], r["method"]) == ("trap", "gap")]
+    assert 0.4 < sum(coins) / len(coins) < 0.6
 
 
 def test_the_page_is_that_of_the_records():

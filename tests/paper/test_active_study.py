@@ -136,6 +136,22 @@ def test_page_says_what_the_records_say():
     assert "coins" not in few.split("## Where")[1]
 
 
+@pytest.mark.parametrize(
+    ("ratio", "verdict"),
+    [(0.8, "**It pays** against"), (1.0, "**It is not proven to pay** against")],
+)
+def test_page_says_whether_the_gap_pays(ratio, verdict):
+    page = active_page(made_up(ratios={"gap": ratio, "risk-proportional": 0.9}))
+    part = page.split("## Does the gap pay?")[1].split("## ")[0]
+    assert verdict in part
+    better = 8 if ratio < 1 else 0
+    assert f"significantly on {better}" in part
+    beside_the_whole_risk = part.split("*estimated risk, in proportion*")[1].split(";")[0]
+    assert f"less on {better} of 8 sets" in beside_the_whole_risk
+    assert "spends 50% of the labels on noise" in part
+    assert f"{ratio:.2f} times the area" in part
+
+
 def test_tables_and_figures():
     tables = {table.name: table for table in all_tables(made_up())}
     assert set(tables) == {"areas", "tests", "noise"}

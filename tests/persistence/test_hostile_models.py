@@ -6,14 +6,13 @@ import numpy as np
 import polars as pl
 import pytest
 from hostile_models import CASES, pack, unpack
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
 from condrisk import Deferral, RegressionRisk, _files
 from condrisk.app.models import fit_table
 from condrisk.persistence import ModelFileError, _archive, load_model, save_model
-from saved_models import save_table_model
 
 
 def table(n=120):
@@ -32,9 +31,14 @@ def small_forest():
 def sound(tmp_path_factory):
     """Model files by the predictor in them."""
     folder, frame = tmp_path_factory.mktemp("sound"), table()
-    for predictor in ("linear", "boosting"):
-        model = fit_table(frame, target="y", cost=0.5, predictor=predictor)
-        save_table_model(model, folder / predictor)
+    made = fit_table(frame, target="y", cost=0.5, predictor="linear")
+    X, y = made.encode(frame), frame["y"].to_numpy()
+    boosting = HistGradientBoostingRegressor(max_iter=20, categorical_features=[2])
+    predictors = {"linear": made.model.risk.predictor, "boosting": boosting}
+    for name, predictor in predictors.items():  # with few parts, each of which a case may change
+        risk = RegressionRisk(predictor, regressor=predictor, random_state=0)
+        model = Deferral(risk, cost=0.5).fit(X, y)
+        save_model(model, folder / name, made.schema, target="y", reference=made.reference)
     forest = RegressionRisk(small_forest(), regressor=small_forest(), random_state=0)
     model = Deferral(forest, cost=0.5).fit(frame.select("x", "z"), frame["y"].to_numpy())
     save_model(model, folder / "forest", frame.select("x", "z"))

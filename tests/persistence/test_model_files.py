@@ -69,7 +69,9 @@ def test_rows_stay_out_of_the_file(model, tmp_path):
     save_table_model(model, path)
     with ZipFile(path) as file:
         arrays = [np.load(file.open(name)) for name in file.namelist() if name.endswith(".npy")]
-    assert not any(n in array.shape for array in arrays for n in (len(table()), 240))
+    # The residuals of the distribution and their weights, in order of size.
+    assert sorted(a.shape for a in arrays if {len(table()), 240} & {*a.shape}) == [(240,)] * 2
+    assert (np.diff(model.model.risk_.distribution_.residuals_) >= 0).all()
     assert len(model.model.risk_.held_out_.rows) == 240  # they were there to be left out
     assert not hasattr(load_model(path).risk_, "held_out_")
 

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import (
@@ -14,11 +15,12 @@ from sklearn.model_selection import (
     RepeatedKFold,
     ShuffleSplit,
     TimeSeriesSplit,
+    train_test_split,
 )
 from sklearn.neighbors import KNeighborsRegressor
 
 from condrisk import RegressionRisk, make_loss, pinball
-from condrisk.datasets import make_gaussian_mixture, make_heteroscedastic
+from condrisk.datasets import load_uci, make_gaussian_mixture, make_heteroscedastic
 
 
 class Recorder(RegressorMixin, BaseEstimator):
@@ -160,8 +162,6 @@ def test_a_number_of_folds_means_shuffled_folds(fits, rows):
 
 
 def test_a_seed_reaches_parts_that_have_none(rows):
-    from sklearn.ensemble import RandomForestRegressor
-
     X, y = rows
     unseeded = RegressionRisk(RandomForestRegressor(5), regressor=RandomForestRegressor(5))
     first, second = (
@@ -339,3 +339,14 @@ def test_a_risk_beyond_all_numbers_is_the_largest_and_none_is_an_error():
     assert_array_equal(large.predict_risk(X), 1e300)
     with pytest.raises(ValueError, match="NaN or -inf on some rows"):
         RegressionRisk(LinearRegression(), regressor=Says(np.nan)).fit(X, y).predict_risk(X)
+
+
+def test_a_cluster_that_one_fold_lacks_does_not_set_the_risk():
+    """Rows whose like are all in their fold have huge losses out of fold, and none after refit."""
+    data = load_uci("energy")
+    y = (data.target - data.target.mean()) / data.target.std()
+    X, X_new, y, y_new = train_test_split(data.data, y, test_size=0.25, random_state=1)
+    risk = RegressionRisk(RandomForestRegressor(50, random_state=0), random_state=0).fit(X, y)
+    loss = risk.loss_values(X_new, y_new)
+    error = np.mean((loss - risk.predict_risk(X_new)) ** 2)
+    assert error < 12 * loss.var()  # without folds and cap: about 70 times

@@ -1,4 +1,4 @@
-"""Where the predictor is likely to be wrong: rows of high estimated risk."""
+"""Where the predictor is likely to be wrong: rows of high estimated risk, or of a high gap."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Integral, Interval, StrOptions
 from sklearn.utils.validation import _num_samples
 
-from condrisk._delegate import has_risk, predict_risk
+from condrisk._delegate import has_risk, predict_risk, risk_part
 from condrisk._validation import check_vector, validated
 from condrisk.active._base import BaseSampler
 from condrisk.active._core_set import check_count, distance_to, k_center
+from condrisk.active._gap import gap_and_disagreement
 from condrisk.active._pool import Kept, keep_largest
 
 Floats = NDArray[np.float64]
 
 
 class RiskSampler(BaseSampler):
-    """Choose rows to label by the estimated risk of the predictor there.
+    """Choose rows to label by the estimated risk of the predictor there, or by a part of it.
 
     A high risk has two causes that no estimate of it tells apart: too few labels nearby, which
     more labels mend, and noise, which they do not. Where noise differs much between rows, this
-    choice labels noise; `GainSampler` is for that.
+    choice labels noise. ``by="gap"`` and `GainSampler` are for that.
 
     Parameters
     ----------
@@ -33,6 +34,12 @@ class RiskSampler(BaseSampler):
         The estimate of the risk, such as `RegressionRisk` around the predictor, or a pipeline
         that ends in one. It is cloned and fitted in `fit`; one that is fitted already comes in a
         `sklearn.frozen.FrozenEstimator`.
+    by : {"risk", "gap"}, default="risk"
+        What rows are chosen by. "risk": the whole of it. "gap": the gap of ``decompose_risk``,
+        which `PlugInRisk`, `HybridRisk` and `AutoRisk` have, without the floor. The gap is small
+        where the predictor and the distribution beside it are equally ignorant. So the squared
+        disagreement of the models behind that distribution is added, if its mean is a stack, as
+        by default, and the loss is the squared error; otherwise it is the gap alone.
     batch_size : int, default=10
         How many rows to choose at a time.
     diversity : {"k-center", "proportional"} or None, default="k-center"
@@ -79,6 +86,7 @@ class RiskSampler(BaseSampler):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "risk": [HasMethods(["fit"])],
+        "by": [StrOptions({"risk", "gap"})],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "diversity": [StrOptions({"k-center", "proportional"}), None],
         "oversample": [Interval(Integral, 1, None, closed="left")],
@@ -90,6 +98,7 @@ class RiskSampler(BaseSampler):
         self,
         risk: Any,
         *,
+        by: Literal["risk", "gap"] = "risk",
         batch_size: int = 10,
         diversity: Literal["k-center", "proportional"] | None = "k-center",
         oversample: int = 5,
@@ -97,6 +106,7 @@ class RiskSampler(BaseSampler):
         random_state: Any = None,
     ) -> None:
         self.risk = risk
+        self.by = by
         self.batch_size = batch_size
         self.diversity = diversity
         self.oversample = oversample
@@ -126,6 +136,11 @@ class RiskSampler(BaseSampler):
                 f"risk must have predict_risk, such as RegressionRisk(model); "
                 f"got {type(self.risk).__name__}."
             )
+        if self.by == "gap" and not hasattr(risk_part(self.risk), "decompose_risk"):
+            raise TypeError(
+                f'risk must have decompose_risk with by="gap", such as PlugInRisk(model); '
+                f"got {type(self.risk).__name__}."
+            )
         self.risk_ = clone(self.risk).fit(X, y, **params)
         if self.diversity == "k-center":
             self.space_ = None if self.space is None else clone(self.space).fit(X)
@@ -139,8 +154,10 @@ class RiskSampler(BaseSampler):
             placed = placed.toarray()
         return np.asarray(placed, dtype=np.float64)
 
-    def _risk_of(self, X: Any) -> Floats:
-        found = check_vector(predict_risk(self.risk_, X), "risk")
+    def _values_of(self, X: Any) -> Floats:
+        """Return what rows are chosen by."""
+        values = predict_risk if self.by == "risk" else gap_and_disagreement
+        found = check_vector(values(self.risk_, X), "risk")
         if len(found) != _num_samples(X):
             raise ValueError(f"risk gave {len(found)} values for {_num_samples(X)} rows.")
         return found
@@ -149,16 +166,16 @@ class RiskSampler(BaseSampler):
         """Return what rows are ordered by, and what decides between equal ones."""
         # One draw a row in the order of the rows: the same, however the pool is cut in chunks.
         draw = rng.random_sample(_num_samples(X))
-        risk = self._risk_of(X)
+        values = self._values_of(X)
         if self.diversity != "proportional":
-            return risk, draw
-        if risk.min() < 0:
+            return values, draw
+        if values.min() < 0:
             raise ValueError(
-                f'diversity="proportional" needs risks that are not negative, got {risk.min()}.'
+                f'diversity="proportional" needs risks that are not negative, got {values.min()}.'
             )
         # The largest of log g + Gumbel noise are draws in proportion to g, one after the other.
         with np.errstate(divide="ignore"):
-            return np.log(risk) - np.log(-np.log1p(-draw)), draw
+            return np.log(values) - np.log(-np.log1p(-draw)), draw
 
     def _query(
         self, chunks: Iterable[Any], batch_size: int, rng: np.random.RandomState

@@ -63,6 +63,7 @@ class Forest:
         if self.folds is None:
             self.forest = forest.fit(X, z, weight)
             self.seen = self.forest.estimators_samples_
+            vars(self.forest).pop("_sample_weight", None)  # one for each row: not for model files
         else:
             self.forest, self.seen = grow_on_folds(forest, X, z, weight, self.folds)
         sizes = 3 ** np.arange(1 + int(np.log(max(3, n_rows / 4)) / np.log(3)))

@@ -142,9 +142,20 @@ def _predictor_in_words(risk: Any, schema: Schema) -> str:
     else:
         predictor = getattr(risk, "predictor_", None)
         first = "its own predictor" if predictor is None else _name(predictor)
-    regressor = getattr(risk, "regressor_", None)
-    within = "" if regressor is None else f" ({_name(regressor)})"
+    models = _models_of(risk)
+    within = f" ({', '.join(models)})" if models else ""
     return f"{first}, risk by {type(risk).__name__}{within}"
+
+
+def _models_of(risk: Any) -> list[str]:
+    """Return the names of the models that an estimate of the risk is made with."""
+    found = [_name(model) for model in getattr(risk, "probabilities_", ())]
+    distribution = getattr(risk, "distribution_", None)
+    if distribution is not None:
+        mean = getattr(distribution, "mean_", None)
+        found.append(_name(distribution) + ("" if mean is None else f" of {_name(mean)}"))
+    regressor = getattr(risk, "regressor_", None)
+    return found if regressor is None else [*found, _name(regressor)]
 
 
 def _name(estimator: Any) -> str:

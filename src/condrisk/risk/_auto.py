@@ -14,15 +14,16 @@ from sklearn.utils.validation import _num_samples
 
 from condrisk._crossfit import CrossFitted, rows_of
 from condrisk._routing import routing_enabled
-from condrisk.learners import DistributionRegressor, StackedClassifier, StackedRegressor
+from condrisk.learners import StackedClassifier, StackedRegressor
 from condrisk.losses import Loss, Task, encode, get_loss
 from condrisk.metrics import deferral_loss
 from condrisk.risk._auto_classes import ClassPools, Given, get_response
+from condrisk.risk._auto_numbers import NumberMixture
 from condrisk.risk._base import BaseRisk, groups_of
 from condrisk.risk._committee import RiskCommittee
 from condrisk.risk._expected_loss import class_loss_points, class_risk_and_floor
 from condrisk.risk._held_out import Pairs
-from condrisk.risk._hybrid_numbers import NumberHybrid, as_numbers, telling_inputs
+from condrisk.risk._hybrid_numbers import as_numbers
 from condrisk.risk._loss_law import LossLawMixin, LossPoints
 from condrisk.risk._mixture import RiskMixture
 from condrisk.risk._predictor import Routed
@@ -45,7 +46,7 @@ class StackResponses(Responses):
         return self._known[method]
 
 
-class AutoRisk(ClassPools, NumberHybrid, LossLawMixin):
+class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
     """Conditional risk without choices to make: several estimates, mixed by held-out rows.
 
     * For a regressor that is given: its plug-in risk under a `DistributionRegressor`; that risk
@@ -146,8 +147,6 @@ class AutoRisk(ClassPools, NumberHybrid, LossLawMixin):
     distribution = None
     regressor = None
     task_: Task | None
-    distribution_: DistributionRegressor | None
-    mixture_: RiskMixture | None
     committee_: RiskCommittee | None
 
     def __init__(
@@ -291,70 +290,6 @@ class AutoRisk(ClassPools, NumberHybrid, LossLawMixin):
         self._pools, self.second_model_, self._uses_responses = {}, None, True
         self.mixture_ = self.committee_ = self.distribution_ = self.correction_ = None
 
-    # -- numbers: a distribution put into the loss, corrected, and mixed with regressions ---------
-
-    def _distribution(self) -> DistributionRegressor:
-        budget = None if np.isinf(self._until) else self._until - time.perf_counter()
-        return (
-            super()
-            ._distribution()
-            .set_params(time_budget=None if budget is None else max(budget, 0.0))
-        )
-
-    def _fit_mixture(
-        self,
-        X: Any,
-        y: NDArray[Any],
-        fitted: CrossFitted,
-        pairs: Pairs,
-        params: dict[str, Any],
-    ) -> None:
-        """Fit the candidates for the risk of a regressor that is given, and mix them."""
-        start = time.perf_counter()
-        rows, response = rows_of(X, pairs.rows), fitted.responses[0]["predict"]
-        given = {name: value for name, value in params.items() if value is not None}
-        found = self._fit_distribution(X, y, response, fitted, given, pairs.groups)
-        self.seconds_["plug-in"] = time.perf_counter() - start
-        hybrid = self._corrected(rows, response, found, pairs)
-        self.seconds_["hybrid"] = time.perf_counter() - start - self.seconds_["plug-in"]
-        groups = pairs.groups
-        if groups is None and fitted.n_splits > 1:
-            groups = fitted.split  # losses of one fold are those of one fitted predictor
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        self.mixture_ = RiskMixture(seed, self.n_jobs).fit(
-            {
-                "regression": as_numbers(rows),
-                "regression on distribution": telling_inputs(rows, response, found),
-            },
-            {"plug-in": self._clipped(found.risk), "hybrid": hybrid},
-            pairs.losses,
-            pairs.weights,
-            groups,
-            until=self._until,
-        )
-        self.seconds_ |= self.mixture_.seconds
-        self._settle(self.mixture_, pairs)
-
-    def _mixed_risk(self, X: Any, responses: Responses) -> Floats:
-        assert self.mixture_ is not None
-        response = responses.get("predict")
-        found = self._plugged(X, response)
-        plug_in = self._clipped(found.risk)
-        hybrid = self._clipped(found.risk + self._correction_at(X, response, found))
-        inputs = {
-            "regression": lambda: as_numbers(X),
-            "regression on distribution": lambda: telling_inputs(X, response, found),
-        }
-        known = {"plug-in": plug_in, "hybrid": hybrid}
-        return self._clipped(self.mixture_.predict(inputs, known))
-
-    def _fit_around(self, X: Any, y: NDArray[Any], weight: Any, groups: Any) -> None:
-        """Learn the distribution around a stack that was built here: what parts are made of."""
-        start = time.perf_counter()
-        model = DistributionRegressor(n_jobs=self.n_jobs, random_state=self.random_state)
-        self.distribution_ = model.fit_around(self.predictor_, X, y, weight, groups=groups)
-        self.seconds_["distribution"] = time.perf_counter() - start
-
     # -- what else the distribution says of the loss ---------------------------------------------
 
     def _plug_in_and_floor(self, X: Any, responses: Responses) -> tuple[Floats, Floats]:
@@ -371,13 +306,6 @@ class AutoRisk(ClassPools, NumberHybrid, LossLawMixin):
             return
         self._check_has_distribution()
         yield from self._losses_of_points(X, responses.get("predict"))
-
-    def _check_has_distribution(self) -> None:
-        if self.distribution_ is None:
-            raise ValueError(
-                "there is no distribution of the target here to say more of the loss than its "
-                "mean: fit was given losses, or its time_budget had run out."
-            )
 
     # -- classes, and stacks built here: regressions of the loss, mixed ----------------------------
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter
@@ -466,7 +467,11 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
 
 def _tags_of(part: Any) -> Any:
     """Return the tags of a part, the usual ones where another package gives it none."""
-    return get_tags(part if hasattr(part, "__sklearn_tags__") else DummyRegressor())
+    tags = get_tags(part if hasattr(part, "__sklearn_tags__") else DummyRegressor())
+    if isinstance(part, Pipeline) and hasattr(part.steps[0][1], "__sklearn_tags__"):
+        # A Pipeline itself does not say so where its first step fills gaps.
+        tags.input_tags.allow_nan |= get_tags(part.steps[0][1]).input_tags.allow_nan
+    return tags
 
 
 def groups_of(routed: Routed, rows: NDArray[np.intp]) -> NDArray[Any] | None:

@@ -13,6 +13,7 @@ from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from condrisk._crossfit import Split
 from condrisk._forests import grow_on_folds, predict_unseen
 from condrisk._mixing import convex_shares
+from condrisk.risk._correction import followed
 
 Floats = NDArray[np.float64]
 
@@ -23,6 +24,10 @@ LEAF_ROWS = 5
 FEATURES_TRIED = 0.5
 # Fewer rows than this teach nothing but their mean.
 FEWEST_ROWS = 20
+# What probabilities of two models say is hard to beat by regressing noisy losses.
+BASE = "hybrid"
+# The least base, in mean losses, as the square of the unit of an error.
+LEAST_BASE = 0.05
 
 
 class Trees:
@@ -100,6 +105,9 @@ MEMBERS: dict[str, tuple[type[Trees], type]] = {
 
 class RiskCommittee:
     """The convex mixture of several regressions of the loss, and of estimates at hand.
+
+    It has the least squared error on held-out rows. Beside the plug-in risk of a pool of two
+    models, "hybrid", a candidate has a share only as far as its gain is sure.
 
     Parameters
     ----------
@@ -187,12 +195,23 @@ class RiskCommittee:
     def _mix(self, table: dict[str, Floats], z: Floats, weight: Floats) -> None:
         table = {**table, "mean": np.ones(len(z))}
         columns = np.column_stack(list(table.values()))
-        # Where losses are large they vary more: such rows say less about the shares.
-        shares = convex_shares(columns, z, weight / np.maximum(columns.mean(axis=1), 1e-3))
+        if BASE in table:
+            shares = self._shares_beside_base(columns, list(table).index(BASE), z, weight)
+        else:
+            # Where losses are large they vary more: such rows say less about the shares.
+            shares = convex_shares(columns, z, weight / np.maximum(columns.mean(axis=1), 1e-3))
         self.shares = dict(zip(table, shares.tolist(), strict=True))
         self.held_out = {
             name: self._least + self._scale * column for name, column in table.items()
         } | {"mixture": self._least + self._scale * (columns @ shares)}
+
+    def _shares_beside_base(self, columns: Floats, k: int, z: Floats, weight: Floats) -> Floats:
+        """Return shares of candidates beside a base, which they have to beat surely."""
+        base = columns[:, k]
+        unit = np.sqrt(np.maximum(base, LEAST_BASE))
+        away = (np.delete(columns, k, axis=1) - base[:, None]) / unit[:, None]
+        others = followed(away, (z - base) / unit, weight)
+        return np.insert(others, k, 1.0 - others.sum())
 
     def keep(self, name: str) -> None:
         """Use one candidate in place of the mixture."""

@@ -65,9 +65,9 @@ def test_the_embedded_set_gives_tables_figures_results_and_code(tmp_path):
     record = json.loads((tmp_path / "results.json").read_text())
     assert record["task"] == "regression"
     for row in record["deferral"]:
-        assert row["oracle"] <= row["RegressionRisk_loss"] + 1e-12
+        assert row["oracle"] <= row["HybridRisk_loss"] + 1e-12
         assert row["always_defer"] == row["cost"]
-        assert 0 <= row["RegressionRisk_coverage"] <= 1
+        assert 0 <= row["HybridRisk_coverage"] <= 1
 
 
 @pytest.mark.parametrize("target", ["outcome", "days"])
@@ -82,8 +82,8 @@ def test_the_printed_python_gives_the_printed_numbers(patients, tmp_path, target
         made = runpy.run_path(str(folder / "quickstart.py"))
     (row,) = record["deferral"]
     figures = made["report"].at(0.3)
-    assert figures.loss == pytest.approx(row["RegressionRisk_loss"])
-    assert 1 - figures.rate == pytest.approx(row["RegressionRisk_coverage"])
+    assert figures.loss == pytest.approx(row["HybridRisk_loss"])
+    assert 1 - figures.rate == pytest.approx(row["HybridRisk_coverage"])
     assert (figures.always, figures.never) == (0.3, pytest.approx(row["never_defer"]))
     assert figures.oracle == pytest.approx(row["oracle"])
     assert said.getvalue().strip() == str(figures)

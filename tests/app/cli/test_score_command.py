@@ -56,6 +56,14 @@ def test_what_a_person_sees(model_file):
     assert "is finished already" in again.stdout
 
 
+def test_parts_are_columns_that_add_up_to_the_risk(model_file):
+    done = call(model_file, "new.csv", "-o", "scored.csv", "--parts")
+    assert done.exit_code == 0, done.output
+    scored = pl.read_csv("scored.csv")
+    total = scored.select(pl.sum_horizontal("floor", "gap", "correction")).to_series()
+    assert total.to_list() == pytest.approx(scored["risk"].to_list())
+
+
 def test_what_a_machine_sees(model_file):
     done = call(model_file, "new.csv", "-o", "scored.parquet", "--json", "--cost", 0.5)
     assert done.exit_code == 0, done.output

@@ -95,7 +95,7 @@ def test_it_decides_as_score_does(name, tmp_path):
     kinds, (fitted_gaps, new_gaps), change = TABLES[name]
     file, new = tmp_path / "fit.csv", tmp_path / "new.csv"
     table(kinds, gaps=fitted_gaps).write_csv(file)
-    model = fit_table(read_table(file), target="y", cost=1.0)
+    model = fit_table(read_table(file), target="y", cost=1.4)
     frame = table(kinds, gaps=new_gaps, seed=1).drop("y")
     (frame if change is None else change(frame)).write_csv(new)
     score_file(model, new, tmp_path / "scored.parquet")

@@ -10,7 +10,7 @@ from sklearn.ensemble import (
 )
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import BayesianRidge, LinearRegression, LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -33,6 +33,8 @@ from condrisk.deferral import (
     RiskControlRule,
     SupportRule,
 )
+from condrisk.learners import DistributionRegressor
+from condrisk.losses import get_loss, huber, pinball
 from condrisk.shift import ForestSupport
 
 LABELS = np.array(["no", "yes", "maybe"])
@@ -216,8 +218,53 @@ def test_automatic_risks(predictor, loss, n_classes):
     y = words(y, n_classes) if n_classes else y
     risk = AutoRisk(predictor, loss=loss, cv=3, random_state=0)
     model = Deferral(risk, cost=0.5).fit(X, y)
-    assert model.risk_.committee_.shares["mean"] < 1
+    mixed = model.risk_.mixture_ or model.risk_.committee_
+    assert mixed.shares["mean"] < 1
     agrees(model, X, gaps=gaps)
+
+
+def light(**options):
+    few = HistGradientBoostingRegressor(max_iter=15, random_state=0)
+    return DistributionRegressor(few, few, **options)
+
+
+@pytest.mark.parametrize(
+    "loss", ["squared_error", "absolute_error", pinball(0.9), huber(0.7)], ids=str
+)
+def test_plug_in_risks_of_numbers_are_expected_losses(loss, run_graph):
+    """The same integral as a plain sum over the residuals, for every row."""
+    X, y = rows(gaps=True)
+    predictor = make_pipeline(SimpleImputer(), Ridge())
+    risk = PlugInRisk(predictor, loss=loss, distribution=light(), cv=3, random_state=0)
+    model = Deferral(risk, cost=1.0).fit(X, y)
+    graph = agrees(model, X, gaps=True)
+    new = rows(1, 200, gaps=True)[0]
+    law, f = model.risk_.distribution_, model.predict(new)
+    mean, std = law.predict(new), law.predict_std(new)
+    total = np.zeros(len(new))
+    for e, weight in zip(law.residuals_, law.residual_weights_, strict=True):
+        total += weight * get_loss(loss)(mean + std * e, f)
+    np.testing.assert_allclose(run_graph(graph, as_frame(new))["risk"], total, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"regressor": Ridge()}, {"regressor": Ridge(), "features": "plug-in+x"}],
+    ids=["corrected", "regressed", "regressed on the row too"],
+)
+def test_hybrid_risks_of_numbers(options):
+    X, y = rows()
+    risk = HybridRisk(Ridge(), distribution=light(), cv=3, random_state=0, **options)
+    model = Deferral(risk, cost=1.0).fit(X, y)
+    agrees(model, X)
+    if not options:
+        assert model.risk_.correction_.shares.any()
+
+
+def test_the_default_distribution_around_a_frozen_predictor():
+    X, y = rows(n=150)
+    frozen = PlugInRisk(FrozenEstimator(Ridge().fit(X, y)), cv=3, random_state=0)
+    agrees(Deferral(frozen, cost=1.0).fit(X, y), X)
 
 
 def test_the_response_may_be_among_the_inputs_of_the_risk():
@@ -327,6 +374,11 @@ def double(y_true, y_pred):
             "support ForestSupport has no form .* DistanceSupport has one",
         ),
         (PlugInRisk(logistic(), loss=double), None, "loss CustomLoss has no form .*zero_one"),
+        (
+            HybridRisk(Ridge(), distribution=BayesianRidge()),
+            None,
+            "distribution BayesianRidge has no form .* DistributionRegressor has one",
+        ),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -5,9 +5,12 @@ from functools import cache
 
 import numpy as np
 import polars as pl
+from sklearn.ensemble import HistGradientBoostingRegressor
 
-from condrisk.app.models import fit_table
+from condrisk import Deferral, PlugInRisk
+from condrisk.app.models import fit_table, open_model
 from condrisk.app.tables import check_rows
+from condrisk.learners import DistributionRegressor
 
 CITIES = ["Bern", "Genève", "Basel"]
 
@@ -39,8 +42,15 @@ def with_target(rows, seed=1):
 
 @cache
 def number_model(predictor="linear"):
+    """Return a model as `fit_table` makes it, with few trees: tests have many small batches."""
     rows = with_target(make_rows(600, seed=2)).drop("id", "note")
-    return fit_table(rows, target="y", cost=0.6, predictor=predictor)
+    made = fit_table(rows, target="y", cost=0.6, predictor=predictor, holdout=0.0)
+    few = HistGradientBoostingRegressor(max_iter=15, random_state=0)
+    risk = PlugInRisk(
+        made.model.risk.predictor, distribution=DistributionRegressor(few, few), random_state=0
+    )
+    model = Deferral(risk, cost=0.6).fit(made.encode(rows), rows["y"].to_numpy())
+    return open_model(model, schema=made.schema, target="y")
 
 
 @cache

@@ -42,7 +42,7 @@ def files(tmp_path_factory):
 @pytest.mark.parametrize("given", ["csv", "parquet"])
 def test_a_cluster_gives_the_same_bytes(cluster, files, given):
     outputs = [files / f"{who}-{given}.csv" for who in ("local", "dask")]
-    options = {"batch_rows": 150}
+    options = {"batch_rows": 150, "parts": given == "csv"}
     source = files / f"rows.{given}"
     local = score_file(number_model(), source, outputs[0], **options)
     there = score_file(
@@ -121,7 +121,7 @@ def test_a_dask_frame_is_scored_partition_by_partition(make, partitions):
     rows = ROWS[:100].drop("note")
     frame = rows.to_pandas().set_index(pd.Index(range(500, 600), name="who"))
     given = dd.from_pandas(frame, npartitions=partitions)
-    scored = score_dask(make(), given)
+    scored = score_dask(make(), given, parts=True)
     assert scored.npartitions == given.npartitions
     found = scored.compute(scheduler="sync")
     assert dict(found.dtypes) == dict(scored.dtypes)
@@ -131,6 +131,8 @@ def test_a_dask_frame_is_scored_partition_by_partition(make, partitions):
     assert found["risk"].tolist() == pytest.approx(wanted["risk"].to_list())
     assert found["defer"].tolist() == wanted["defer"].to_list()
     assert found["prediction"].tolist() == pytest.approx(wanted["prediction"].to_list())
+    parts = found["floor"] + found["gap"] + found["correction"]
+    assert parts.tolist() == pytest.approx(found["risk"].tolist())
     assert found["reason"].isna().all()
 
 

@@ -134,12 +134,14 @@ def test_a_part_that_is_torn_is_scored_again(files, batches_scored):
         ("input", "the input was another, or has changed"),
         ("model", "the model was another"),
         ("cost", "the price was another"),
+        ("parts", "the parts of the risk were not the same"),
         ("batch_rows", "the batches had another size"),
     ],
 )
 def test_another_run_does_not_go_on_with_these_scores(files, change, message):
     stopped(files)
-    options = {"cost": {"cost": 0.1}, "batch_rows": {"batch_rows": 30}}.get(change, {})
+    options = {"cost": {"cost": 0.1}, "parts": {"parts": True}, "batch_rows": {"batch_rows": 30}}
+    options = options.get(change, {})
     if change == "input":
         with open(files / "rows.csv", "r+") as file:
             file.seek(os.path.getsize(files / "rows.csv") // 2)
@@ -180,6 +182,7 @@ def test_a_finished_output_of_something_else_stays(files):
     score(files, overwrite=True)
     for options, message in (
         ({"cost": 0.1}, "the price was another"),
+        ({"parts": True}, "the parts of the risk were not the same"),
         ({"prefix": "p_"}, "the new columns had other names"),
     ):
         with pytest.raises(TableError, match=message):

@@ -53,6 +53,14 @@ def score(
             min=0, help="The cost of deferring, in units of the loss. Default: the model's own."
         ),
     ] = None,
+    parts: Annotated[
+        bool,
+        typer.Option(
+            "--parts",
+            help="Add what the risk is made of: floor, the least expected loss of any prediction; "
+            "gap, what the best one would save; correction, by realised losses.",
+        ),
+    ] = False,
     prefix: Annotated[
         str,
         typer.Option(
@@ -120,6 +128,7 @@ def score(
                     table,
                     output,
                     cost=cost,
+                    parts=parts,
                     trusted=trusted_names(trust),
                     prefix=prefix,
                     overwrite=overwrite,

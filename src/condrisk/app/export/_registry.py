@@ -78,6 +78,11 @@ LOSSES = Registry(
     "zero_one, log_loss, brier and a cost matrix have one. A loss made of a Python function has "
     "not: RegressionRisk needs no form of its loss.",
 )
+NUMBER_LOSSES = Registry(
+    "the expected value of the loss",
+    "squared_error, absolute_error, pinball and huber have one. A loss made of a Python function "
+    "has not: RegressionRisk needs no form of its loss.",
+)
 RISKS = Registry(
     "the risk estimator",
     "RegressionRisk, PlugInRisk, HybridRisk, AutoRisk and ExpertRisk have one.",

@@ -8,8 +8,15 @@ import numpy as np
 
 from condrisk._validation import LARGEST_RISK
 from condrisk.app.export._calibrators import calibrated_scores
+from condrisk.app.export._distributions import (
+    add_law,
+    corrected,
+    mixed,
+    n_telling_columns,
+    telling_columns,
+)
 from condrisk.app.export._errors import ExportError
-from condrisk.app.export._graph import Graph, Rows
+from condrisk.app.export._graph import Graph, Rows, numeric
 from condrisk.app.export._losses import add_expected_loss
 from condrisk.app.export._models import add_regressor, without_pipeline
 from condrisk.app.export._predictor import Predictor, align
@@ -76,6 +83,9 @@ def denoised(graph: Graph, risk: str, noise: float) -> str:
 
 @RISKS.register(PlugInRisk)
 def _plug_in(graph: Graph, risk: Any, X: Rows, predictor: Predictor) -> str:
+    if predictor.classes is None:
+        value = add_law(graph, risk, X, predictor.number()).risk
+        return graph.clip(value, float(risk.loss_.minimum), np.inf)
     model, labels = risk.probability_, risk._labels
     same = model is getattr(risk, "predictor_", None)
     source = predictor if same else Predictor(graph, model, X)
@@ -90,6 +100,8 @@ def _plug_in(graph: Graph, risk: Any, X: Rows, predictor: Predictor) -> str:
 
 @RISKS.register(HybridRisk)
 def _hybrid(graph: Graph, risk: Any, X: Rows, predictor: Predictor) -> str:
+    if predictor.classes is None:
+        return _clipped(graph, risk, _number_hybrid(graph, risk, X, predictor.number()))
     labels = risk._labels
     members = [
         align(graph, Predictor(graph, model, X).proba(), model.classes_, labels)
@@ -115,6 +127,18 @@ def _hybrid(graph: Graph, risk: Any, X: Rows, predictor: Predictor) -> str:
     return _clipped(graph, risk, add_regressor(graph, risk.regressor_, inputs))
 
 
+def _number_hybrid(graph: Graph, risk: Any, X: Rows, response: str) -> str:
+    """Return the plug-in risk of a regressor, corrected by default or by a regressor given."""
+    law = add_law(graph, risk, X, response)
+    if risk.regressor_ is None:
+        return corrected(graph, risk, X, law, response)
+    name, width = graph.join(telling_columns(law, response)), n_telling_columns(risk)
+    inputs = numeric(name, width)
+    if risk.features == "plug-in+x":
+        inputs = _beside(graph, X, (name, width))
+    return graph.add("Add", law.risk, add_regressor(graph, risk.regressor_, inputs))
+
+
 def _own_probabilities(graph: Graph, predictor: Predictor, model: Any, labels: Any) -> list[str]:
     """Return the predictor's own probabilities, if it has such."""
     if predictor.is_given or not hasattr(model, "predict_proba"):
@@ -131,6 +155,8 @@ def _logs(graph: Graph, proba: str) -> str:
 
 @RISKS.register(AutoRisk)
 def _auto(graph: Graph, risk: Any, X: Rows, predictor: Predictor) -> str:
+    if risk.mixture_ is not None:
+        return _clipped(graph, risk, _mixture(graph, risk, X, predictor.number()))
     plug_in = _plug_in_risks(graph, risk, X, predictor)
     columns = [X.numbers(risk)]
     if risk._uses_responses:
@@ -139,6 +165,19 @@ def _auto(graph: Graph, risk: Any, X: Rows, predictor: Predictor) -> str:
     if risk.predictor is None:  # a stack
         columns.append(predictor.uncertainty())
     return _clipped(graph, risk, _committee(graph, risk.committee_, graph.join(columns), plug_in))
+
+
+def _mixture(graph: Graph, risk: Any, X: Rows, response: str) -> str:
+    """Return plug-in, hybrid and regressions of the loss, mixed."""
+    law = add_law(graph, risk, X, response)
+    known = {
+        "plug-in": _clipped(graph, risk, law.risk),
+        "hybrid": _clipped(graph, risk, corrected(graph, risk, X, law, response)),
+    }
+    rows = numeric(X.numbers(risk), len(X.categories))
+    telling = (graph.join(telling_columns(law, response)), n_telling_columns(risk))
+    inputs = {"regression": rows, "regression on distribution": _beside(graph, rows, telling)}
+    return mixed(graph, risk.mixture_, known, inputs)
 
 
 def _feature(graph: Graph, risk: Any, predictor: Predictor) -> str:

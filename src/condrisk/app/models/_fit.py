@@ -146,8 +146,7 @@ def fit_table(
     rule = _rule(budget, risk_target, confidence, cap, random_state)
     train, held = _split(rows, task, holdout, random_state)
     folds = _folds(rows.y[train], task)
-    n_classes = len(np.unique(rows.y)) if task == "classification" else 0
-    plan = Plan(schema, task, found_loss, cost, folds, random_state, predictions, n_classes)
+    plan = Plan(schema, task, found_loss, cost, folds, random_state, predictions, len(train))
     risk = make_risk(plan, predictor, trust=trust)
     progress(f"fitting on {len(train):,} rows")
     model = _fit(Deferral(risk, cost=cost, rule=rule), rows.at(train), note)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.ensemble import (
+    ExtraTreesClassifier,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
@@ -21,6 +22,9 @@ from condrisk.app.tables import TableError
 from condrisk.losses import Loss, Task
 from condrisk.persistence import Schema
 
+# On more rows than this there are no extra-trees beside logistic regression: they take minutes.
+MOST_ROWS_FOR_TREES = 20_000
+
 
 class Plan(NamedTuple):
     """What to fit."""
@@ -32,7 +36,7 @@ class Plan(NamedTuple):
     cv: int
     seed: int
     predictions: str | None  # the column of an external predictor
-    n_classes: int  # 0 for regression
+    n_rows: int
 
 
 def make_risk(plan: Plan, predictor: str, *, trust: bool) -> Any:
@@ -47,54 +51,58 @@ def make_risk(plan: Plan, predictor: str, *, trust: bool) -> Any:
     return _MAKERS[predictor](plan)
 
 
-def _regression_risk(
-    plan: Plan, predictor: Any, regressor: Any, *, sees_response: bool = False
-) -> Any:
-    from condrisk import RegressionRisk
+def _risk_of(plan: Plan, predictor: Any) -> Any:
+    """Return the estimator of a predictor's risk: what second models of the target say of it.
 
-    return RegressionRisk(
-        "precomputed" if plan.predictions else predictor,
-        loss=plan.loss,
-        regressor=regressor,
-        features="x+response" if sees_response else "x",
-        cv=plan.cv,
-        random_state=plan.seed,
-    )
+    These are quick ones. `AutoRisk` would fit a stack with Gaussian processes, which is better on
+    few rows, but scores a thousand rows a second and takes seconds to load.
+    """
+    from condrisk import HybridRisk
+
+    predictor = "precomputed" if plan.predictions else predictor
+    second = _probabilities(plan) if plan.task == "classification" else _distribution(plan)
+    return HybridRisk(predictor, loss=plan.loss, **second, cv=plan.cv, random_state=plan.seed)
+
+
+def _probabilities(plan: Plan) -> dict[str, Any]:
+    from sklearn.impute import SimpleImputer
+
+    # A ColumnTransformer does not say that it takes gaps, so that they are filled before it. Codes
+    # of categories are filled with what is no code, and then belong to none.
+    filled = SimpleImputer(keep_empty_features=True)
+    models = [make_pipeline(filled, prepared(plan.schema, scale=True), _logistic())]
+    if plan.n_rows <= MOST_ROWS_FOR_TREES:
+        models.append(ExtraTreesClassifier(min_samples_leaf=2))
+    return {"probability": models}
+
+
+def _distribution(plan: Plan) -> dict[str, Any]:
+    from condrisk.learners import DistributionRegressor
+
+    mean = _boosted(plan, learning_rate=0.05, max_iter=200)
+    return {"distribution": DistributionRegressor(mean)}
+
+
+def _logistic() -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(max_iter=1000)
 
 
 # -- boosting -------------------------------------------------------------------------------------
 
 
 def _boosting(plan: Plan) -> Any:
+    return _risk_of(plan, _boosted(plan))
+
+
+def _boosted(plan: Plan, **options: Any) -> Any:
+    """Return boosting that knows which columns are categories."""
     kinds = {
         "regression": HistGradientBoostingRegressor,
         "classification": HistGradientBoostingClassifier,
     }
-    predictor = kinds[plan.task](categorical_features=_categorical(plan.schema))
-    losses = boosted_losses(plan.schema)
-    return _regression_risk(plan, predictor, losses, sees_response=_n_responses(plan) > 0)
-
-
-def _n_responses(plan: Plan) -> int:
-    """Return how many probabilities there are for the risk to look at.
-
-    A classifier that is not sure says so. For regression there is nothing of the kind to see.
-    """
-    return 0 if plan.predictions else plan.n_classes
-
-
-def boosted_losses(schema: Schema) -> HistGradientBoostingRegressor:
-    """Return boosting for noisy losses: small steps, and few of them.
-
-    Stopping early would be decided by a few held-out rows, whose noise makes it stop anywhere.
-    """
-    return HistGradientBoostingRegressor(
-        learning_rate=0.05,
-        max_leaf_nodes=15,
-        max_iter=80,
-        early_stopping=False,
-        categorical_features=_categorical(schema),
-    )
+    return kinds[plan.task](categorical_features=_categorical(plan.schema), **options)
 
 
 def _categorical(schema: Schema) -> list[int] | None:
@@ -107,29 +115,18 @@ def _categorical(schema: Schema) -> list[int] | None:
 
 def _forest(plan: Plan) -> Any:
     kinds = {"regression": RandomForestRegressor, "classification": RandomForestClassifier}
-    predictor = make_pipeline(prepared(plan.schema, scale=False), kinds[plan.task]())
-    leaf = 5  # under the noise of realised losses a leaf of one row learns that row
-    regressor = RandomForestRegressor(min_samples_leaf=leaf, max_features=0.5)
-    more = _n_responses(plan)
-    regressor = make_pipeline(prepared(plan.schema, scale=False, more=more), regressor)
-    return _regression_risk(plan, predictor, regressor, sees_response=more > 0)
+    return _risk_of(plan, make_pipeline(prepared(plan.schema, scale=False), kinds[plan.task]()))
 
 
 def _linear(plan: Plan) -> Any:
-    from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
+    from sklearn.linear_model import Ridge
 
-    last = Ridge() if plan.task == "regression" else LogisticRegression(max_iter=1000)
-    predictor = make_pipeline(prepared(plan.schema, scale=True), last)
-    losses = PoissonRegressor(alpha=0.01, solver="newton-cholesky", max_iter=300)
-    regressor = make_pipeline(prepared(plan.schema, scale=True), losses)
-    return _regression_risk(plan, predictor, regressor)
+    last = Ridge() if plan.task == "regression" else _logistic()
+    return _risk_of(plan, make_pipeline(prepared(plan.schema, scale=True), last))
 
 
-def prepared(schema: Schema, *, scale: bool, more: int = 0) -> Any:
-    """Return what fills gaps, tells where they were, makes columns of categories, and scales.
-
-    `more` numbers follow after the columns of the schema.
-    """
+def prepared(schema: Schema, *, scale: bool) -> Any:
+    """Return what fills gaps, tells where they were, makes columns of categories, and scales."""
     from sklearn.compose import make_column_transformer
     from sklearn.impute import SimpleImputer
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -137,7 +134,6 @@ def prepared(schema: Schema, *, scale: bool, more: int = 0) -> Any:
     codes = _categorical(schema) or []
     numbers = [k for k in range(len(schema.columns)) if k not in codes]
     gaps = any(schema.columns[k].missing > 0 for k in numbers)
-    numbers += range(len(schema.columns), len(schema.columns) + more)
     steps: list[Any] = [SimpleImputer(add_indicator=gaps, keep_empty_features=True)]
     if scale:
         steps.append(StandardScaler())
@@ -155,8 +151,8 @@ def prepared(schema: Schema, *, scale: bool, more: int = 0) -> Any:
 def _auto(plan: Plan) -> Any:
     from condrisk import AutoRisk
 
-    if plan.predictions:  # LossRegressor, the default
-        return _regression_risk(plan, None, None)
+    if plan.predictions:
+        return AutoRisk("precomputed", loss=plan.loss, cv=plan.cv, random_state=plan.seed)
     return AutoRisk(
         loss=plan.loss, task=plan.task, cost=plan.cost, cv=plan.cv, random_state=plan.seed
     )
@@ -190,8 +186,7 @@ def _imported_predictor(plan: Plan, name: str, *, trust: bool) -> Any:
         raise TableError(f"predictor {name!r} is no scikit-learn model for {plan.task}.")
     if not get_tags(made).input_tags.allow_nan:
         made = make_pipeline(prepared(plan.schema, scale=True), made)
-    sees = hasattr(made, "predict_proba")
-    return _regression_risk(plan, made, boosted_losses(plan.schema), sees_response=sees)
+    return _risk_of(plan, made)
 
 
 def _call(found: Any, name: str) -> Any:

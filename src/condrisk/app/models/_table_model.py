@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from condrisk._delegate import find, risk_part
 from condrisk.app.models._encode import encode_rows
 from condrisk.app.models._frames import as_frame
 from condrisk.app.models._targets import read_target
@@ -159,6 +160,45 @@ class TableModel:
         """Return the risk of each row that passed `condrisk.app.tables.check_rows`."""
         found = self.model.predict_risk(self.encode(frame), **self._given(frame))
         return np.asarray(found, dtype=np.float64)
+
+    def decompose_risk(self, frame: pl.DataFrame) -> tuple[Floats, Floats, Floats]:
+        """Return floor, gap and correction of each row's risk, as risk estimators give them.
+
+        Parameters
+        ----------
+        frame : polars.DataFrame
+            Rows that passed `condrisk.app.tables.check_rows`.
+
+        Returns
+        -------
+        floor, gap, correction : ndarray of shape (n_rows,)
+            They add up to the risk.
+
+        Raises
+        ------
+        TableError
+            Where the model estimates no distribution of the target.
+        """
+        self.check_parts()
+        owner, X = find(self.model.risk_, self.encode(frame), "decompose_risk")
+        try:
+            return owner.decompose_risk(X, **self._given(frame))
+        except ValueError as error:
+            raise TableError(str(error)) from None
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether the model can say what its risks are made of."""
+        return hasattr(risk_part(self.model.risk_), "decompose_risk")
+
+    def check_parts(self) -> None:
+        """Raise `TableError` where the model cannot say what its risks are made of."""
+        if not self.has_parts:
+            name = type(risk_part(self.model.risk_)).__name__
+            raise TableError(
+                f"the risk of this model has no parts: {name} estimates it as a whole; PlugInRisk, "
+                f"HybridRisk and AutoRisk, and models that condrisk fit makes, have parts."
+            )
 
     def check_cost(self, cost: Any) -> None:
         """Raise `TableError` where a decision needs a cost and neither model nor caller has one."""

@@ -99,6 +99,7 @@ def build_report(
             risk,
             frame=checked.good,
             risk_of=model.predict_risk,
+            parts=_parts(model, checked.good),
             prediction=list(prediction),
             target=target.to_list(),
             row_numbers=(checked.rows + 1).tolist(),
@@ -139,6 +140,16 @@ def _decisions(
         return found.risk, None, found.prediction
     decision = model.decide(good)
     return decision.risk, decision.deferred, decision.prediction
+
+
+def _parts(model: TableModel, good: pl.DataFrame) -> Any:
+    """Return floor, gap and correction of each row; None where the model cannot say."""
+    from condrisk.app.tables import TableError
+
+    try:
+        return model.decompose_risk(good)
+    except TableError:
+        return None
 
 
 def _usable(model: TableModel, frame: pl.DataFrame) -> tuple[Checked, pl.Series, list[str]]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from condrisk.app._numbers import count, exact, number, percent
 from condrisk.app.report._drivers import Driver
+from condrisk.app.report._made_of import MadeOf
 from condrisk.app.report._report import Report
 from condrisk.app.report._rows import Riskiest
 from condrisk.app.report._segments import Segment
@@ -181,6 +182,41 @@ def _segment(segment: Segment, report: Report, top: float) -> str:
         f'<td class="bar-cell"><svg viewBox="0 0 100 12" preserveAspectRatio="none" '
         f'aria-hidden="true">{bar}</svg></td>'
         f"<td>{number(segment.times_average)}</td></tr>"
+    )
+
+
+# -- what the risk is made of -------------------------------------------------------------------
+
+
+def composition(report: Report) -> str:
+    """Return floor, gap and correction of all rows and of the riskiest, as a table."""
+    if not report.made_of:
+        return ""
+    names = ("all", "the riskiest")
+    rows = "".join(_made_of(name, part) for name, part in zip(names, report.made_of, strict=True))
+    return template("made_of.html", rows=rows)
+
+
+def _made_of(name: str, part: MadeOf) -> str:
+    expected = part.floor + part.gap
+    share = 100 * part.floor / expected if expected > 0 else 0.0
+    bar = (
+        f'<rect class="floor" y="2" height="8" width="{share:.2f}"/>'
+        f'<rect class="gap" y="2" height="8" x="{share:.2f}" width="{100 - share:.2f}"/>'
+        if expected > 0
+        else ""
+    )
+
+    def cell(value: float) -> str:
+        of = f' <span class="limits">({percent(value / expected)})</span>' if expected > 0 else ""
+        return f"<td>{number(value)}{of}</td>"
+
+    return (
+        f'<tr><th scope="row" class="text">{name} {count(part.rows)}</th>'
+        f"<td><b>{number(part.risk)}</b></td>"
+        f'<td class="bar-cell"><svg viewBox="0 0 100 12" preserveAspectRatio="none" '
+        f'aria-hidden="true">{bar}</svg></td>'
+        f"{cell(part.floor)}{cell(part.gap)}<td>{number(part.correction)}</td></tr>"
     )
 
 

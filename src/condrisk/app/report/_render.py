@@ -16,6 +16,7 @@ from condrisk.app._numbers import count, number, percent
 from condrisk.app.report._manifest import facts_of, title_of
 from condrisk.app.report._parts import (
     break_even,
+    composition,
     facts,
     listed_facts,
     read,
@@ -99,6 +100,7 @@ def render(report: Report, *, panel: Panel | None = None) -> str:
         panel=panel.html if panel else "",
         break_even=break_even(report),
         where=where(report),
+        made_of=composition(report),
         riskiest=riskiest(report),
         notes="".join(f"<p>{escape(plain(note, limit=600))}</p>" for note in report.notes),
         talks=SILENT if panel is None else TALKS,

@@ -14,6 +14,7 @@ from condrisk._validation import Vector, check_vectors
 from condrisk.app._numbers import count
 from condrisk.app.report import _steps
 from condrisk.app.report._drivers import Driver, Progress, RiskOf, find_drivers
+from condrisk.app.report._made_of import MadeOf, made_of
 from condrisk.app.report._rows import Riskiest, riskiest_rows
 from condrisk.app.report._segments import MIN_ROWS, Segment, find_segments
 from condrisk.app.report._steps import Bars, Bins, Scale, Steps
@@ -67,6 +68,9 @@ class Report:
         Which columns move the risk, and where it is high.
     riskiest : Riskiest or None
         The rows of greatest risk.
+    made_of : tuple of MadeOf
+        Floor, gap and correction of the mean risk of all rows and of the riskiest; empty where
+        they are not known.
     dates : frozenset of str
         The columns that hold dates.
     notes : tuple of str
@@ -90,6 +94,7 @@ class Report:
     drivers: tuple[Driver, ...] = ()
     segments: tuple[Segment, ...] = ()
     riskiest: Riskiest | None = None
+    made_of: tuple[MadeOf, ...] = ()
     dates: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
@@ -167,6 +172,7 @@ def report_from_arrays(
     *,
     frame: pl.DataFrame | None = None,
     risk_of: RiskOf | None = None,
+    parts: Sequence[ArrayLike] | None = None,
     prediction: Sequence[Any] | None = None,
     target: Sequence[Any] | None = None,
     row_numbers: Sequence[int] | None = None,
@@ -189,6 +195,8 @@ def report_from_arrays(
         The columns of these rows, to say where the risk is high.
     risk_of : callable or None, default=None
         Gives the risk of rows like those of `frame`, to see which columns move it.
+    parts : sequence of three array-like of shape (n_rows,) or None, default=None
+        Floor, gap and correction, what the risk of each row is made of.
     prediction, target : sequence or None, default=None
         What the model said and what was true, for the table of the riskiest rows.
     row_numbers : sequence of int or None, default=None
@@ -235,6 +243,7 @@ def report_from_arrays(
         bars=_steps.bars_of(risks, scale),
         scale=scale,
         price=first_price(float(losses.mean())) if price is None else float(price),
+        made_of=() if parts is None else made_of(risks, parts),
         facts=tuple(facts),
         notes=(*notes, *_note_on_steps(risks, steps)),
         cautions=tuple(cautions),

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from condrisk.app.models import TableModel, open_model
 from condrisk.app.scoring._output import check_names
-from condrisk.app.scoring._scores import ADDED, prediction_type, score_table
+from condrisk.app.scoring._scores import PARTS, added_names, prediction_type, score_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +20,7 @@ def score_dask(
     frame: Any,
     *,
     cost: float | None = None,
+    parts: bool = False,
     schema: Any = None,
     trusted: Iterable[str] = (),
     prefix: str = "",
@@ -37,6 +38,8 @@ def score_dask(
         Rows, with the columns of the model among theirs.
     cost : float or None, default=None
         The cost of deferring; None is the model's own.
+    parts : bool, default=False
+        Whether to add ``floor``, ``gap`` and ``correction``, what the risk is made of.
     schema : optional
         For a fitted model: the rows that it was fitted on.
     trusted : iterable of str
@@ -72,22 +75,24 @@ def score_dask(
     """
     model = open_model(model, schema=schema, trusted=trusted)
     model.check_cost(cost)
-    check_names(list(frame.columns), model, prefix)
-    meta = _with_scores(frame._meta, _no_scores(model), prefix)
-    return frame.map_partitions(_score_partition, model, cost, prefix, meta=meta)
+    if parts:
+        model.check_parts()
+    check_names(list(frame.columns), model, prefix, parts=parts)
+    meta = _with_scores(frame._meta, _no_scores(model, parts=parts), prefix)
+    return frame.map_partitions(_score_partition, model, cost, prefix, parts, meta=meta)
 
 
 def _score_partition(
-    rows: pd.DataFrame, model: TableModel, cost: float | None, prefix: str
+    rows: pd.DataFrame, model: TableModel, cost: float | None, prefix: str, parts: bool
 ) -> pd.DataFrame:
     given = pa.Table.from_pandas(rows[list(model.schema.names)], preserve_index=False)
-    return _with_scores(rows, score_table(model, given, cost=cost), prefix)
+    return _with_scores(rows, score_table(model, given, cost=cost, parts=parts), prefix)
 
 
 def _with_scores(rows: pd.DataFrame, scores: pa.Table, prefix: str) -> pd.DataFrame:
     import pandas as pd
 
-    added = scores.select([*ADDED, "reason"]).to_pandas(types_mapper=_nullable)
+    added = scores.to_pandas(types_mapper=_nullable)
     added["defer"] = added["defer"].fillna(True).astype(bool)
     added.columns = pd.Index([prefix + name for name in added.columns])
     added.index = rows.index
@@ -104,6 +109,8 @@ def _nullable(kind: pa.DataType) -> Any:
     return pd.BooleanDtype() if pa.types.is_boolean(kind) else None
 
 
-def _no_scores(model: TableModel) -> pa.Table:
-    kinds = (prediction_type(model), pa.float64(), pa.bool_(), pa.string())
-    return pa.table([pa.array([], kind) for kind in kinds], names=[*ADDED, "reason"])
+def _no_scores(model: TableModel, *, parts: bool) -> pa.Table:
+    kinds = [prediction_type(model), pa.float64(), pa.bool_()]
+    kinds += [pa.float64()] * len(PARTS) if parts else []
+    names = [*added_names(parts=parts), "reason"]
+    return pa.table([pa.array([], kind) for kind in (*kinds, pa.string())], names=names)

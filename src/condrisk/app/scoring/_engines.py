@@ -32,7 +32,9 @@ class Engine(NamedTuple):
 
 
 @contextmanager
-def local_engine(model: TableModel, *, cost: float | None, threads: int | None) -> Iterator[Engine]:
+def local_engine(
+    model: TableModel, *, cost: float | None, parts: bool, threads: int | None
+) -> Iterator[Engine]:
     """Score in threads, each batch in one of them.
 
     Trees, boosted or not, leave Python's lock while they predict. Several batches side by side
@@ -46,7 +48,7 @@ def local_engine(model: TableModel, *, cost: float | None, threads: int | None) 
     ):
 
         def send(table: pa.Table, bad: dict[int, str]) -> Future:
-            return pool.submit(score_table, model, table, cost=cost, bad=bad)
+            return pool.submit(score_table, model, table, cost=cost, bad=bad, parts=parts)
 
         try:
             yield Engine(send, 2 * n_threads)
@@ -61,7 +63,12 @@ def _one_thread() -> None:
 
 @contextmanager
 def dask_engine(
-    model: TableModel, *, cost: float | None, scheduler: str | None, workers: int | None
+    model: TableModel,
+    *,
+    cost: float | None,
+    parts: bool,
+    scheduler: str | None,
+    workers: int | None,
 ) -> Iterator[Engine]:
     """Score on the workers of a cluster, or of a local one that is started for the purpose."""
     with connect(scheduler, workers=workers) as client:
@@ -69,7 +76,7 @@ def dask_engine(
         there = submit(client, _identity, model)
 
         def send(table: pa.Table, bad: dict[int, str]) -> Future:
-            return submit(client, _score_ipc, there, _to_ipc(table), cost, bad)
+            return submit(client, _score_ipc, there, _to_ipc(table), cost, bad, parts)
 
         threads = sum(client.nthreads().values())
         yield Engine(send, 2 * max(threads, 2))
@@ -87,8 +94,8 @@ def _to_ipc(table: pa.Table) -> bytes:
 
 
 def _score_ipc(
-    model: TableModel, packed: bytes, cost: float | None, bad: dict[int, str]
+    model: TableModel, packed: bytes, cost: float | None, bad: dict[int, str], parts: bool
 ) -> pa.Table:
     """Score a batch, in the process of a worker."""
     table = pa.ipc.open_stream(packed).read_all()
-    return score_table(model, table, cost=cost, bad=bad)
+    return score_table(model, table, cost=cost, bad=bad, parts=parts)

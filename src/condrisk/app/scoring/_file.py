@@ -33,6 +33,7 @@ def score_file(
     output: str | os.PathLike[str],
     *,
     cost: float | None = None,
+    parts: bool = False,
     schema: Any = None,
     trusted: Iterable[str] = (),
     batch_rows: int | None = None,
@@ -63,6 +64,9 @@ def score_file(
         Where to write; its ending tells the format.
     cost : float or None, default=None
         The cost of deferring; None is the model's own.
+    parts : bool, default=False
+        Whether to add columns with what the risk is made of: ``floor``, ``gap`` and
+        ``correction``, which add up to it, as the estimator's ``decompose_risk`` gives them.
     schema : optional
         For a fitted model: the rows that it was fitted on, as `condrisk.persistence.save_model`
         takes them.
@@ -96,7 +100,8 @@ def score_file(
     Raises
     ------
     TableError
-        Where the table cannot be used, or the output is there already and not of this call.
+        Where the table cannot be used, the model has no parts, or the output is there already and
+        not of this call.
 
     Examples
     --------
@@ -121,18 +126,22 @@ def score_file(
     model_file = Path(model) if isinstance(model, str | os.PathLike) else None
     model = open_model(model, schema=schema, trusted=trusted)
     model.check_cost(cost)
+    if parts:
+        model.check_parts()
     source, output = Path(source), Path(output)
-    working = _engine(engine, model, cost, threads, scheduler, workers)
+    working = _engine(engine, model, cost, parts, threads, scheduler, workers)
     started = time.perf_counter()
     with TableSource(source, batch_rows=batch_rows) as table:
         _check_output(output, source)
-        check_names(table.schema.names, model, prefix)
-        head = run_head(source, model, model_file, cost=cost, batch_rows=table.batch_rows)
+        check_names(table.schema.names, model, prefix, parts=parts)
+        settings = {"cost": cost, "parts": parts, "batch_rows": table.batch_rows}
+        head = run_head(source, model, model_file, **settings)
         journal, receipt = Journal(output, head), Receipt(output, head | {"prefix": prefix})
         if not overwrite and (known := receipt.known(stopped=journal.exists())) is not None:
             return replace(known, finished_before=True)
         journal.begin(overwrite=overwrite)
-        with Output(output, table, model, journal, prefix=prefix) as files, working as scorers:
+        written = Output(output, table, model, journal, prefix=prefix, parts=parts)
+        with written as files, working as scorers:
             tally = _run(table, model, scorers, journal, files, progress)
     summary = tally.summary(
         output, files.rejects, seconds=time.perf_counter() - started, notes=table.notes
@@ -146,6 +155,7 @@ def _engine(
     engine: str,
     model: TableModel,
     cost: float | None,
+    parts: bool,
     threads: int | None,
     scheduler: str | None,
     workers: int | None,
@@ -153,12 +163,12 @@ def _engine(
     if engine == "dask":
         if threads is not None:
             raise ValueError("threads is only for engine='local'.")
-        return dask_engine(model, cost=cost, scheduler=scheduler, workers=workers)
+        return dask_engine(model, cost=cost, parts=parts, scheduler=scheduler, workers=workers)
     if engine != "local":
         raise ValueError(f"engine must be 'local' or 'dask'; got {engine!r}.")
     if scheduler is not None or workers is not None:
         raise ValueError("scheduler and workers are only for engine='dask'.")
-    return local_engine(model, cost=cost, threads=threads)
+    return local_engine(model, cost=cost, parts=parts, threads=threads)
 
 
 def _check_output(output: Path, source: Path) -> None:

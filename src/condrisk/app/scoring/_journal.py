@@ -13,8 +13,9 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-import joblib
+import numpy as np
 import pyarrow as pa
+from joblib.hashing import NumpyHasher
 
 import condrisk
 from condrisk._files import write_whole
@@ -29,6 +30,7 @@ _CHANGED = {
     "input": "the input was another, or has changed since",
     "model": "the model was another",
     "cost": "the price was another",
+    "parts": "the parts of the risk were not the same",
     "batch_rows": "the batches had another size",
     "prefix": "the new columns had other names",
 }
@@ -57,10 +59,20 @@ def _fingerprint(path: Path) -> str:
     return digest.hexdigest()
 
 
+class _Hasher(NumpyHasher):
+    """Hashes models: of the nodes of trees their fields, not the unused bytes between these."""
+
+    def save(self, obj: Any) -> None:
+        """Hash an object."""
+        if isinstance(obj, np.ndarray) and obj.dtype.names:
+            obj = {name: np.ascontiguousarray(obj[name]) for name in obj.dtype.names}
+        super().save(obj)
+
+
 def _hash(model: TableModel) -> str:
     """Return what a model is known again by: not its manifest, which says when it was made."""
     try:
-        return str(joblib.hash((model.model, model.schema)))
+        return str(_Hasher("sha1").hash((model.model, model.schema)))
     except Exception:  # a class of somebody's that cannot be pickled: its runs start anew
         return token_hex(16)
 

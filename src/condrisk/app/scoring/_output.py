@@ -16,7 +16,7 @@ from pyarrow import compute
 from condrisk._files import write_whole
 from condrisk.app.models import TableModel
 from condrisk.app.scoring._journal import Journal, difference
-from condrisk.app.scoring._scores import ADDED
+from condrisk.app.scoring._scores import added_names
 from condrisk.app.scoring._summary import ScoreSummary
 from condrisk.app.tables import (
     Batch,
@@ -27,12 +27,14 @@ from condrisk.app.tables import (
 )
 
 
-def check_names(names: Sequence[str], model: TableModel, prefix: str) -> None:
+def check_names(
+    names: Sequence[str], model: TableModel, prefix: str, *, parts: bool = False
+) -> None:
     """Refuse a table without the columns of the model, or with names that the new ones get."""
     check_rows(model.schema, pl.DataFrame(schema=dict.fromkeys(names, pl.Null)))
     twice = [
         prefix + name
-        for name in ADDED
+        for name in added_names(parts=parts)
         if prefix + name in names and prefix + name != model.prediction_column
     ]
     if twice:
@@ -62,15 +64,24 @@ class Output:
         Has the folder for drafts.
     prefix : str
         Of the names of new columns.
+    parts : bool
+        Whether the parts of the risk are among them.
     """
 
     def __init__(
-        self, path: Path, source: TableSource, model: TableModel, journal: Journal, *, prefix: str
+        self,
+        path: Path,
+        source: TableSource,
+        model: TableModel,
+        journal: Journal,
+        *,
+        prefix: str,
+        parts: bool,
     ) -> None:
         self.path, self.rejects = path, rejects_path(path)
         self.model, self.journal = model, journal
         self.source, self.layout = source, source.layout
-        self.names = [prefix + name for name in ADDED]
+        self.names = [prefix + name for name in added_names(parts=parts)]
         self._stack = ExitStack()
         self._rejected: TableWriter | None = None
 

@@ -15,7 +15,13 @@ from condrisk.app.models import TableModel
 from condrisk.app.tables import Checked, check_rows, to_polars
 
 ADDED = ("prediction", "risk", "defer")
+PARTS = ("floor", "gap", "correction")
 _UNSEEN = b"unseen"
+
+
+def added_names(*, parts: bool) -> tuple[str, ...]:
+    """Return the names of the new columns."""
+    return (*ADDED, *PARTS) if parts else ADDED
 
 
 def prediction_type(model: TableModel) -> pa.DataType:
@@ -29,6 +35,7 @@ def score_table(
     *,
     cost: float | None,
     bad: Mapping[int, str] | None = None,
+    parts: bool = False,
 ) -> pa.Table:
     """Score rows that may be bad.
 
@@ -42,19 +49,22 @@ def score_table(
         The price of asking; None is the model's own.
     bad : mapping of int to str, optional
         Rows that are known to be bad already, with the reason.
+    parts : bool, default=False
+        Whether to say what the risk is made of.
 
     Returns
     -------
     pyarrow.Table
-        A row for each row: prediction, risk, defer, and reason. For a bad row only the reason is
+        A row for each row: prediction, risk, defer, with `parts` floor, gap and correction, and
+        reason. For a bad row only the reason is
         there, for a good one all but the reason.
     """
     frame = to_polars(table.select(list(model.schema.names)), "the table")
-    return _scored(model, frame, cost=cost, bad=dict(bad or {}))
+    return _scored(model, frame, cost=cost, bad=dict(bad or {}), parts=parts)
 
 
 def _scored(
-    model: TableModel, frame: pl.DataFrame, *, cost: float | None, bad: dict[int, str]
+    model: TableModel, frame: pl.DataFrame, *, cost: float | None, bad: dict[int, str], parts: bool
 ) -> pa.Table:
     checked = check_rows(model.schema, frame)
     good, rows = _without(checked, bad)
@@ -68,13 +78,16 @@ def _scored(
         pa.array(prediction, type=prediction_type(model)),
         pa.array(risk, type=pa.float64()),
         pa.array(deferred, type=pa.bool_()),
-        pa.nulls(len(rows), pa.string()),
     ]
+    if parts:
+        made_of = model.decompose_risk(good) if len(rows) else [np.empty(0)] * len(PARTS)
+        columns += [pa.array(part, type=pa.float64()) for part in made_of]
+    columns.append(pa.nulls(len(rows), pa.string()))
     if reasons:
         where = _positions(rows, frame.height)
         columns = [column.take(where) for column in columns[:-1]]
         columns.append(pa.array([reasons.get(at) for at in range(frame.height)], pa.string()))
-    scores = pa.table(columns, names=[*ADDED, "reason"])
+    scores = pa.table(columns, names=[*added_names(parts=parts), "reason"])
     return scores.replace_schema_metadata({_UNSEEN: json.dumps(checked.unseen).encode()})
 
 

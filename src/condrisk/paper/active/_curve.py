@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from condrisk.paper._records import Record
 from condrisk.paper.active._predictor import KernelProcess
 from condrisk.paper.active._settings import (
     CANDIDATES,
-    METHODS,
     SEED,
     SETS,
     ActiveConfig,
@@ -22,12 +22,14 @@ from condrisk.paper.active._strategies import STRATEGIES, Round
 from condrisk.paper.active._worlds import World
 
 
-def curves(name: str, seed: int, world: World, config: ActiveConfig) -> list[Record]:
-    """Return a record for each way to choose, all from the same draws of first labels."""
+def curves(
+    name: str, seed: int, world: World, config: ActiveConfig, methods: Sequence[str]
+) -> list[Record]:
+    """Return a record for each of some ways to choose, from the same draws of first labels."""
     schedule = config.schedule(name)
     base = [SEED, SETS.index(name), seed]
     records = []
-    for method in METHODS:
+    for method in methods:
         start = time.perf_counter()
         found, shares = [], []
         for draw in range(config.draws(name, method)):

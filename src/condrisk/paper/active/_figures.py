@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Eight curves with bands are too many for one panel.
-SHOWN = ("random", "core-set", "uncertainty", "risk-k-center", "gain", "gain-share")
-COLOURS = dict(zip(list(METHODS)[1:], [*PALETTE, "#000000"], strict=True)) | {"random": GREY}
+# Nine curves with bands are too many for one panel.
+SHOWN = ("random", "core-set", "uncertainty", "risk-k-center", "gain", "gain-share", "gap")
+COLOURS = dict(zip(METHODS, [GREY, *PALETTE, "#000000", "#6a3d9a"], strict=True))
 
 
 def draw_curves(records: Iterable[Record]) -> Figure | None:
@@ -88,7 +88,7 @@ def draw_areas(records: Iterable[Record]) -> Figure | None:
     ax.axvline(1.0, color=GREY, linewidth=1.2)
     for k, (method, by_set) in enumerate(comparisons.items()):
         here = [(row, by_set[name]) for row, name in enumerate(names) if name in by_set]
-        y = [row + 0.1 * (k - 3) for row, _ in here]
+        y = [row + 0.1 * (k - (len(comparisons) - 1) / 2) for row, _ in here]
         ratio = np.array([found.ratio for _, found in here])
         ends = np.array([[found.low, found.high] for _, found in here]).T
         ax.errorbar(

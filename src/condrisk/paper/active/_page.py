@@ -8,6 +8,7 @@ import numpy as np
 
 from condrisk.paper._records import Record
 from condrisk.paper._summary import holm
+from condrisk.paper.active._gap_page import gap_section
 from condrisk.paper.active._phrases import (
     body,
     capitalised,
@@ -71,6 +72,7 @@ def active_page(records: Iterable[Record], *, first: Iterable[Record] = ()) -> s
         _curves(records),
         _limitations(records, found),
         noise_section(records, found),
+        gap_section(records, found),
         images_section(records, found),
         _how_to_rerun(),
     ]

@@ -165,13 +165,26 @@ def error_factor(n_seeds: int) -> float:
     return math.sqrt(1 + n_seeds * OVERLAP)
 
 
-def across_sets(found: Mapping[str, Comparison]) -> tuple[float, float, float, float]:
-    """Return the mean ratio over the UCI sets, its 95 % interval, and p: sets as a sample."""
-    logs = np.log([found[name].ratio for name in UCI_NAMES if name in found])
+def across_sets(
+    found: Mapping[str, Comparison], other: Mapping[str, Comparison] | None = None
+) -> tuple[float, float, float, float]:
+    """Return the mean ratio over the UCI sets, its 95 % interval, and p: sets as a sample.
+
+    To random choice, or to another way to choose.
+    """
+    names = [name for name in UCI_NAMES if name in found]
+    logs = np.log([found[name].ratio for name in names])
+    if other is not None:
+        logs = logs - np.log([other[name].ratio for name in names])
     if len(logs) < 2:
         return (float(np.exp(logs.mean())), math.nan, math.nan, math.nan)
     test = _test(logs, overlap=0.0)
     return test.ratio, test.low, test.high, test.p
+
+
+def first_draws(records: Iterable[Record]) -> list[Record]:
+    """Return records with the curves from the first draw of labels only."""
+    return [record | {"curves": record["curves"][:1]} for record in records]
 
 
 def all_comparisons(records: Iterable[Record]) -> dict[str, dict[str, Comparison]]:

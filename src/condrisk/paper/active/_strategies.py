@@ -7,14 +7,16 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.frozen import FrozenEstimator
 
-from condrisk import RegressionRisk
+from condrisk import PlugInRisk, RegressionRisk
 from condrisk.active import GainSampler, RiskSampler, k_center
+from condrisk.learners import DistributionRegressor
 from condrisk.paper.active._predictor import KernelProcess
-from condrisk.paper.active._settings import CANDIDATES, LEAF, TREES
+from condrisk.paper.active._settings import CANDIDATES, GAP_FOLDS, LEAF, TREES
 
 Floats = NDArray[np.float64]
 
@@ -65,6 +67,25 @@ class BrierRisk(BaseEstimator):
     def predict_risk(self, X: Floats) -> Floats:
         """Return 1 − Σ p²."""
         return 1.0 - np.square(self.process.response(X)).sum(axis=1)
+
+
+class Response(RegressorMixin, BaseEstimator):
+    """What a fitted process says as a number: for two classes, the probability of the second."""
+
+    def __init__(self, process: Any) -> None:
+        self.process = process
+
+    def fit(self, X: Floats, y: NDArray[Any]) -> Self:
+        """Do nothing: the process is fitted."""
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict(self, X: Floats) -> Floats:
+        """Return the number."""
+        found = self.process.response(X)
+        return found if found.ndim == 1 else found[:, 1]
 
 
 class Round:
@@ -136,6 +157,16 @@ def _gain(split: Any) -> Callable[[Round, int], NDArray[np.intp]]:
     return choose
 
 
+def _gap(state: Round, batch: int) -> NDArray[np.intp]:
+    # The variance is in the floor only, which this choice leaves out: any will do.
+    law = DistributionRegressor(variance=DummyRegressor(), cv=GAP_FOLDS, random_state=state.seed)
+    risk = PlugInRisk(FrozenEstimator(Response(state.process)), distribution=law)
+    sampler = RiskSampler(
+        risk, by="gap", batch_size=batch, diversity="proportional", random_state=state.seed
+    )
+    return sampler.fit(state.X, state.y.astype(float)).query(state.pool)
+
+
 STRATEGIES: dict[str, Callable[[Round, int], NDArray[np.intp]]] = {
     "random": _random,
     "core-set": _core_set,
@@ -145,4 +176,5 @@ STRATEGIES: dict[str, Callable[[Round, int], NDArray[np.intp]]] = {
     "gain": _gain(None),
     "gain-excess": _gain("excess"),
     "gain-share": _gain("share"),
+    "gap": _gap,
 }

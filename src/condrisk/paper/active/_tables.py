@@ -30,6 +30,7 @@ HEADS = {
     "gain": "reduction\nof risk",
     "gain-excess": "reduction,\nexcess",
     "gain-share": "reduction,\nshare",
+    "gap": "gap, dis-\nagreement",
 }
 MARKS = {"better": " +", "worse": " −", "not proven": ""}
 

@@ -16,10 +16,7 @@ def noise_section(records: list[Record], found: dict[str, dict[str, Comparison]]
     table = noise_table(records)
     if not table.rows:
         return ""
-    share = {
-        method: float(np.mean([r["share_of_noise"] for r in records if _is(r, TRAP, method)]))
-        for method in METHODS
-    }
+    share = {method: share_of_noise(records, method) for method in METHODS}
     verdicts = {method: found[method][TRAP] for method in found if TRAP in found[method]}
     parts = [
         "## The trap: noise",
@@ -57,8 +54,10 @@ def noise_section(records: list[Record], found: dict[str, dict[str, Comparison]]
     return "\n\n".join(parts)
 
 
-def _is(record: Record, name: str, method: str) -> bool:
-    return bool(record["set"] == name and record["method"] == method)
+def share_of_noise(records: list[Record], method: str) -> float:
+    """Return which share of the labels a way to choose spends on coins."""
+    here = [r for r in records if r["set"] == TRAP and r["method"] == method]
+    return float(np.mean([r["share_of_noise"] for r in here]))
 
 
 def images_section(records: list[Record], found: dict[str, dict[str, Comparison]]) -> str:
