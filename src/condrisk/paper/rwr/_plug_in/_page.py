@@ -250,5 +250,7 @@ def _takes(results: Results) -> str:
     times = f"{np.median(ratios):.0f} × the time of one forest on the losses" if ratios else "–"
     return (
         f"## What it takes\n\nThe default distribution takes {times} in the median over folds, "
-        f"and then serves every predictor. Again: `condrisk reproduce rwr --folds paper --plug-in`."
+        f"and then serves every predictor. Again: `condrisk reproduce rwr --folds paper "
+        f"--plug-in`. The records of “{FOREST}” were taken over from `results/rwr/paper-fast`, the "
+        f"same models on the same rows; a run from nothing makes them anew."
     )
