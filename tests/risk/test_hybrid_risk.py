@@ -5,11 +5,14 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from condrisk import Deferral, HybridRisk, PlugInRisk
@@ -295,3 +298,17 @@ def test_bad_parts_are_named(parts, make, message):
     (X, y), _ = parts
     with pytest.raises(ValueError, match=message):
         make().fit(X, y)
+
+
+def test_gaps_are_taken_where_a_pipeline_fills_them():
+    """A Pipeline does not say that it takes gaps; its first step does."""
+    world = make_gaussian_mixture(200, random_state=0)
+    X = world.X.copy()
+    X[::7, 0] = np.nan
+    boosting = HistGradientBoostingClassifier(max_iter=5)
+    filled = make_pipeline(SimpleImputer(), LogisticRegression())
+    risk = HybridRisk(boosting, probability=filled, cv=2).fit(X, world.y)
+    assert np.isfinite(risk.predict_risk(X)).all()
+    bare = HybridRisk(boosting, probability=make_pipeline(StandardScaler(), GaussianNB()), cv=2)
+    with pytest.raises(ValueError, match="NaN"):
+        bare.fit(X, world.y)

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
@@ -295,3 +295,16 @@ def test_parts_of_a_built_predictor_and_of_losses_alone(world):
     alone = AutoRisk("precomputed", random_state=0).fit(world.X, loss=world.y**2)
     with pytest.raises(ValueError, match="no distribution of the target here"):
         alone.decompose_risk(world.X, prediction=world.y)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_predictions_beyond_all_bounds_have_a_risk_that_is_a_number(kind, world):
+    """The square of 1e25 is more than trees take, that of 1e200 more than floats hold."""
+    boosting = HistGradientBoostingRegressor(max_iter=10)
+    risk = kind(Ridge(), distribution=DistributionRegressor(boosting, random_state=0))
+    risk.fit(world.X, world.y)
+    far = np.zeros((2, world.X.shape[1]))
+    far[:, 0] = 1e25, 1e200
+    risks = risk.predict_risk(far)
+    assert np.isfinite(risks).all()
+    assert risks.min() > 1e40

@@ -86,7 +86,7 @@ class Correction:
         # Weighted by the unit, a constant that is right on average is right in relative terms.
         weight = weight * unit / unit.mean()
         error = _capped((loss - plug_in) / unit, weight)
-        rows = np.column_stack([inputs, share])
+        rows = _for_trees(inputs, share)
         line = self._fit_line(share, error, weight, folds)
         trees = self._fit_trees(rows, error, weight, folds)
         found = np.column_stack([line, trees])
@@ -103,7 +103,7 @@ class Correction:
         if self.shares[0]:
             found += self.shares[0] * (self._line[0] + self._line[1] * share)
         if self.shares[1]:
-            found += self.shares[1] * self._forest.predict(np.column_stack([inputs, share]))
+            found += self.shares[1] * self._forest.predict(_for_trees(inputs, share))
         return unit * found
 
     def _fit_line(self, share: Floats, error: Floats, weight: Floats, folds: list[Split]) -> Floats:
@@ -143,6 +143,12 @@ def followed(found: Floats, error: Floats, weight: Floats) -> Floats:
     if mean <= spread:
         return np.zeros(found.shape[1])
     return shares * (1 - (spread / mean) ** 2)
+
+
+def _for_trees(inputs: Floats, share: Floats) -> Floats:
+    """Return the inputs of the trees, which take no number that float32 has not."""
+    limit = float(np.finfo(np.float32).max)
+    return np.clip(np.column_stack([inputs, share]), -limit, limit)
 
 
 def _capped(error: Floats, weight: Floats) -> Floats:

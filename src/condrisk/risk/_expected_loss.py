@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condrisk._distributions import Conditional
+from condrisk._validation import LARGEST_RISK
 from condrisk.losses import ClassLoss, Loss, absolute_error, pinball, squared_error
 
 Floats = NDArray[np.float64]
@@ -15,6 +16,8 @@ Floats = NDArray[np.float64]
 # The best answer is looked for at so many quantiles, then between the neighbours of the best one.
 SEARCH_LEVELS = 17
 SEARCH_STEPS = 30
+# The square of anything further away would be no number.
+LARGEST_GAP = np.sqrt(LARGEST_RISK)
 GOLDEN = (np.sqrt(5.0) - 1) / 2
 
 
@@ -40,7 +43,8 @@ def expected_loss(loss: Loss, response: Floats, law: Conditional) -> Floats:
         The distribution of Y at each row.
     """
     if loss == squared_error:
-        return (response - law.mean) ** 2 + law.std**2
+        gap = np.minimum(np.abs(response - law.mean), LARGEST_GAP)
+        return gap**2 + law.std**2
     return law.expect(lambda points, rows: losses_at(loss, response[rows], points))
 
 

@@ -14,6 +14,7 @@ from condrisk._crossfit import CrossFitted, Job, cross_fit, rows_of, seeded
 from condrisk.risk._base import groups_of
 from condrisk.risk._correction import Correction
 from condrisk.risk._distribution_risk import DistributionRisk, Plugged
+from condrisk.risk._expected_loss import LARGEST_GAP
 from condrisk.risk._held_out import Pairs
 from condrisk.risk._predictor import Routed
 from condrisk.risk._responses import Responses
@@ -122,7 +123,7 @@ def telling_inputs(X: Any, response: Floats, found: Plugged) -> Floats:
 
 def share_of_gap(response: Floats, found: Plugged) -> Floats:
     """Return (f − m)² / ((f − m)² + v), zero where both are."""
-    gap = (response - found.mean) ** 2
+    gap = np.minimum(np.abs(response - found.mean), LARGEST_GAP) ** 2
     total = gap + found.std**2
     return np.divide(gap, total, out=np.zeros_like(total), where=total > 0)
 

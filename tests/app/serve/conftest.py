@@ -87,7 +87,7 @@ def _pandas_model():
 def models():
     """Models by name."""
     frame = table()
-    linear = fit_table(frame.drop("ill"), target="y", cost=1.0, predictor="linear")
+    linear = fit_table(frame.drop("ill"), target="y", cost=2.0, predictor="linear")
     schema = linear.schema
     boosting = HistGradientBoostingRegressor(max_iter=20)
     X = linear.encode(check_rows(schema, frame).good)
@@ -109,7 +109,7 @@ def models():
         "numbers elsewhere": fit_table(
             frame.drop("ill").with_columns(guess=2 * pl.col("x")),
             target="y",
-            cost=1.0,
+            cost=8.0,
             predictions="guess",
             predictor="linear",
         ),

@@ -221,8 +221,8 @@ def test_a_prediction_from_elsewhere_must_be_one(models, serve, new_rows, guess)
         assert "guess" in answer.json()["rows"][0]["reason"]
 
 
-def test_a_risk_beyond_all_numbers_is_the_largest_and_asked_about(client, new_rows):
-    # The log-linear risk of such rows is beyond all numbers, or zero.
+def test_rows_far_out_have_the_largest_risk_and_are_asked_about(client, new_rows):
+    # The squared distance of such predictions from anything is more than float32 can hold.
     rows = [dict(row) for row in new_rows]
     for position, x in {5: 1e30, 6: -1e30, 31: 1e29}.items():
         rows[position] |= {"x": x}
@@ -230,7 +230,7 @@ def test_a_risk_beyond_all_numbers_is_the_largest_and_asked_about(client, new_ro
     assert answer.status_code == 200
     found = answer.json()["rows"]
     largest = max(found[k]["risk"] for k in (5, 6, 31))
-    assert largest > 1e100
+    assert largest > 1e50
     assert all(row["defer"] for row in found if row["risk"] == largest)
 
 

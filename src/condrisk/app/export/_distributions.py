@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condrisk._delegate import is_frozen
+from condrisk._validation import LARGEST_RISK
 from condrisk.app.export._errors import ExportError
 from condrisk.app.export._graph import Graph, Rows, numeric
 from condrisk.app.export._models import add_regressor
@@ -50,8 +51,14 @@ def add_law(graph: Graph, risk: Any, X: Rows, response: str) -> Law:
     variance = _variance(graph, model, X, mean, uncertainty)
     std = graph.add("Sqrt", variance)
     found = NUMBER_LOSSES.find(risk.loss_)(graph, risk.loss_, response, (mean, std), model)
-    gap = graph.add("Abs", graph.add("Sub", response, mean))
+    gap = _gap(graph, response, mean)
     return Law(mean, variance, uncertainty, gap, found)
+
+
+def _gap(graph: Graph, response: str, mean: str) -> str:
+    """Return how far predictions are from means, so that the square is a number."""
+    apart = graph.add("Abs", graph.add("Sub", response, mean))
+    return graph.clip(apart, -np.inf, float(np.sqrt(LARGEST_RISK)))
 
 
 def _mean(graph: Graph, model: Any, X: Rows) -> tuple[str, list[str]]:
@@ -93,7 +100,7 @@ def _kept_inside(graph: Graph, inputs: str, low: Any, high: Any) -> str:
 @NUMBER_LOSSES.register(type(squared_error))
 def _squared(graph: Graph, loss: Any, response: str, law: tuple[str, str], model: Any) -> str:
     mean, std = law
-    gap = graph.add("Sub", response, mean)
+    gap = _gap(graph, response, mean)
     return graph.add("Add", graph.add("Mul", gap, gap), graph.add("Mul", std, std))
 
 
