@@ -8,6 +8,7 @@ The records come from
     condrisk reproduce rwr --folds paper --mlp sklearn -o results/rwr/paper-sklearn
     condrisk reproduce rwr --folds paper -o results/rwr/paper-fast
     condrisk reproduce rwr -o results/rwr/embedded-fast
+    condrisk reproduce rwr --folds paper --plug-in -o results/rwr/plug-in
     condrisk reproduce cifar10 --seeds 10 --first-seed 3 -o results/cifar10
     python -m benchmarks.gpu_cifar10
     condrisk reproduce theory -o results/theory

@@ -286,10 +286,11 @@ before the first run on the further sets. y has variance one. Splits:
 {max(n_rows):,} rows in the UCI sets. Predictors: `LinearRegression`, `RandomForestRegressor`,
 `HistGradientBoostingRegressor`. "mean" is the training mean of held-out losses,
 "forest" a random forest on them, from the row alone. Errors are pooled over the splits of a set,
-then the ratio to "mean" is taken, then the geometric mean over sets. After ± is a standard error from leaving out each split. "test mean": relative to
-the mean of the test losses, which nobody knows. Deferral loss is relative to "forest", at prices
-that are the 0.5, 0.7, 0.85 and 0.95 quantiles of held-out training losses. QLIKE is the mean of
-z / g − log(z / g) − 1 with both at least 1 % of the training mean, relative to "mean", as AURC and
-L¹ are. Tests are one-sided t-tests over splits with Nadeau and Bengio's correction, Holm's over all
-sets and predictors of a comparison, at {LEVEL:.0%}. {hours / 3600:.1f} hours of one core on
+then the ratio to "mean" is taken, then the geometric mean over sets. After ± is a standard error
+from leaving out each split. "test mean": relative to the mean of the test losses, which nobody
+knows. Deferral loss is relative to "forest", at prices that are the 0.5, 0.7, 0.85 and 0.95
+quantiles of held-out training losses. QLIKE is the mean of z / g − log(z / g) − 1 with both at
+least 1 % of the training mean, relative to "mean", as AURC and L¹ are. Tests are one-sided t-tests
+over splits with Nadeau and Bengio's correction, Holm's over all sets and predictors of a
+comparison, at {LEVEL:.0%}. {hours / 3600:.1f} hours of one core on
 {content["machine"]}."""

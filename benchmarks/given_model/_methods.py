@@ -78,9 +78,7 @@ def run(
     return figures, of_losses
 
 
-def _run_predictor(
-    given: Given, losses: list[str], figures: Figures, of_losses: Figures
-) -> None:
+def _run_predictor(given: Given, losses: list[str], figures: Figures, of_losses: Figures) -> None:
     """Append the figures of one predictor."""
     for found in (figures, of_losses):
         for rows in found.values():

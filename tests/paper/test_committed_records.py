@@ -9,8 +9,9 @@ from tools import auto_pages
 
 from condrisk.paper import read_records
 from condrisk.paper.rwr import RwRConfig, run_rwr
-from condrisk.paper.rwr._data import SETS
+from condrisk.paper.rwr._data import PLUG_IN_SETS, SETS
 from condrisk.paper.rwr._methods import make_methods, pair_names
+from condrisk.paper.rwr._plug_in._names import PLUG_IN_METHODS
 from condrisk.paper.rwr._results import Results, agreement, compare
 
 RESULTS = Path(__file__).parents[2] / "results" / "rwr"
@@ -82,22 +83,43 @@ def test_the_default_on_sets_that_played_no_part():
     assert "never asking (its own predictor) in **0**" in auto_pages.further_text(records)
 
 
-@pytest.mark.parametrize("run", ["paper-sklearn", "paper-fast", "embedded-fast"])
+def test_plug_in_risks_are_of_the_predictors_of_the_pairs(runs):
+    """The run of plug-in risks is complete, and its predictors are those of the fast networks."""
+    records = read_records(RESULTS / "plug-in" / "records.jsonl")
+    found = {(r["set"], r["fold"], r["method"]): r["predictor_loss"] for r in records}
+    assert len(found) == len(records)
+    assert found.keys() == {
+        (s, k, m) for s in PLUG_IN_SETS for k in range(10) for m in PLUG_IN_METHODS
+    }
+    pairs = {
+        (r["set"], r["fold"], r["method"].partition("+")[0]): r["predictor_loss"]
+        for r in runs["paper-fast"]
+    }
+    for (name, fold, method), loss in found.items():
+        predictor = method.partition("+")[0]
+        assert loss == pytest.approx(pairs[name, fold, predictor], rel=1e-9), (name, fold, method)
+
+
+@pytest.mark.parametrize("run", ["paper-sklearn", "paper-fast", "embedded-fast", "plug-in"])
 def test_nothing_is_left_to_do(run, tmp_path, monkeypatch):
     """The committed records are those of the methods as they are now."""
     shutil.copy(RESULTS / run / "records.jsonl", tmp_path)
     monkeypatch.setattr("condrisk.paper.rwr._run.load_set", pytest.fail)
-    folds, mlp = run.split("-")
+    folds, mlp = ("paper", "fast") if run == "plug-in" else run.split("-")
     methods = pair_names() if run == "paper-fast" else None
+    expected = 100 * len(methods or make_methods(mlp="fast"))
+    if run == "plug-in":
+        expected = 10 * len(PLUG_IN_SETS) * len(PLUG_IN_METHODS)
     seen = []
     records = run_rwr(
         tmp_path,
         config=RwRConfig(folds=folds, mlp=mlp),
         methods=methods,
+        plug_in=run == "plug-in",
         progress=lambda done, total, what: seen.append(what),
     )
     assert not seen
-    assert len(records) == 100 * len(methods or make_methods(mlp="fast"))
+    assert len(records) == expected
     assert (tmp_path / "records.jsonl").read_bytes() == (
         RESULTS / run / "records.jsonl"
     ).read_bytes()

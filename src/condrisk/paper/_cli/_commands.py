@@ -92,6 +92,13 @@ def rwr(
         list[Path] | None,
         typer.Option(help="A Python file that registers methods of your own.", metavar="FILE.py"),
     ] = None,
+    plug_in: Annotated[
+        bool,
+        typer.Option(
+            "--plug-in",
+            help="Not in the paper: plug-in risks of its predictors, beside a forest on losses.",
+        ),
+    ] = False,
     n_jobs: Annotated[int | None, _n_jobs("Folds")] = None,
     scheduler: Scheduler = None,
     data_home: Annotated[
@@ -101,7 +108,9 @@ def rwr(
             "Default: $CONDRISK_DATA_HOME, or downloaded."
         ),
     ] = None,
-    output: Annotated[Path | None, _output("records and tables", "condrisk-rwr-FOLDS-MLP")] = None,
+    output: Annotated[
+        Path | None, _output("records and tables", "condrisk-rwr-FOLDS-MLP or ...-plug-in")
+    ] = None,
 ) -> None:
     """Regression with rejection on eight UCI sets: the paper's Tables 3, 4, 5, 7 and its figure.
 
@@ -110,7 +119,7 @@ def rwr(
 
     def load() -> Loaded:
         from condrisk.paper.rwr import RwRConfig, run_rwr
-        from condrisk.paper.rwr.report import REPORTS
+        from condrisk.paper.rwr.report import PLUG_IN_REPORT, REPORTS
 
         for path in register or []:
             _import_file(path)
@@ -119,13 +128,14 @@ def rwr(
             config=RwRConfig(folds=folds.value, mlp=mlp.value),
             sets=set_,
             methods=method,
+            plug_in=plug_in,
             n_jobs=n_jobs or os.cpu_count() or 1,
             scheduler=scheduler,
             data_home=data_home,
         )
-        return run, REPORTS[folds.value]
+        return run, PLUG_IN_REPORT if plug_in else REPORTS[folds.value]
 
-    folder = output or Path(f"condrisk-rwr-{folds}-{mlp}")
+    folder = output or Path(f"condrisk-rwr-{folds}-{mlp}{'-plug-in' if plug_in else ''}")
     # The tables of the text come last, where they are seen.
     run_and_report(folder, load, shown_last=("table3", "table4", "table5"))
 

@@ -16,6 +16,8 @@ from condrisk.paper.rwr._paper import SETS as PAPER_SETS
 # The same data without a flaw: see `load_set`.
 VARIANTS = ("wine-quality", "parkinsons-by-patient")
 SETS = (*PAPER_SETS, *VARIANTS)
+# Where plug-in risks are compared with regressions of the losses.
+PLUG_IN_SETS = (*PAPER_SETS, "parkinsons-by-patient")
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from condrisk.paper.rwr import LockstepMLPRegressor
 from condrisk.paper.rwr._paper import PAIRS
+from condrisk.paper.rwr._plug_in._names import OUR_PAIRS
 from condrisk.risk import RegressionRisk
 
 SEED = 42
@@ -93,7 +94,7 @@ def register_method(name: str) -> Callable[[Factory], Factory]:
     """
     if not isinstance(name, str) or not name.strip():
         raise ValueError(f"name must be the name of the method, a string; got {name!r}.")
-    if name in _registered or name in pair_names():
+    if name in _registered or name in (*PAIRS, *OUR_PAIRS):
         raise ValueError(f"name {name!r} is taken: there is a method of that name already.")
 
     def register(factory: Factory) -> Factory:

@@ -9,6 +9,7 @@ from condrisk.paper._summary import Summary
 from condrisk.paper._table import Cell, Group, Row, Table
 from condrisk.paper.rwr._cells import adaptive, caption, cells, headers, lone_cell, two_decimals
 from condrisk.paper.rwr._paper import MODELS, PAIRS
+from condrisk.paper.rwr._plug_in._names import OUR_CALIBRATORS, OUR_PAIRS
 from condrisk.paper.rwr._results import Results
 
 
@@ -79,11 +80,15 @@ EXTRA_VIEWS = (
 
 def by_predictor(results: Results, view: _View) -> Table:
     """Return a quantity of each calibrator for each predictor, and of the other methods."""
-    calibrators = [m for m in MODELS if any(f"{p}+{m}" in results.methods for p in MODELS)]
-    others = [method for method in results.methods if method not in PAIRS]
+    calibrators = [
+        calibrator
+        for calibrator in (*MODELS, *OUR_CALIBRATORS)
+        if any(f"{model}+{calibrator}" in results.methods for model in MODELS)
+    ]
+    others = [method for method in results.methods if method not in (*PAIRS, *OUR_PAIRS)]
     header = [Cell("Predictor", align="left")] + (headers("loss") if view.with_loss else [])
     for calibrator in calibrators:
-        header += headers(calibrator) if view.published else [Cell(calibrator)]
+        header += _headers(calibrator, view)
     header += [Cell("own\nours" if view.published else "own")] if others else []
     groups = []
     for set_name in results.paper_sets:
@@ -111,9 +116,16 @@ def _predictor_row(
     ]
     means = [summary.mean for summary in found if summary is not None]
     best = view.number(view.best(means)) if view.best and means else None
-    for summary in found:
-        row += (cells if view.published else lone_cell)(summary, view.number, best)
+    for calibrator, summary in zip(calibrators, found, strict=True):
+        published = view.published and calibrator in MODELS
+        row += (cells if published else lone_cell)(summary, view.number, best)
     return tuple(row)
+
+
+def _headers(calibrator: str, view: _View) -> list[Cell]:
+    if not view.published:
+        return [Cell(calibrator)]
+    return headers(calibrator) if calibrator in MODELS else [Cell(f"{calibrator}\nours")]
 
 
 def _summary(results: Results, view: _View, set_name: str, method: str) -> Summary | None:

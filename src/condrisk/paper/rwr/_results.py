@@ -12,9 +12,10 @@ from scipy import stats
 from condrisk.paper._results import PER_COST, BaseResults, Cost, Record, in_order
 from condrisk.paper._summary import RELATIVE_ZERO, PaperValue, Summary, mean_and_se
 from condrisk.paper.rwr._paper import BENCHMARKS, COSTS, MODELS, PAIRS, SETS, paper_value
+from condrisk.paper.rwr._plug_in._names import OUR_PAIRS
 
 DEFAULT = "condrisk (default)"
-KNOWN_METHODS = (*PAIRS, *BENCHMARKS, "NN+kernel", DEFAULT)
+KNOWN_METHODS = (*PAIRS, *OUR_PAIRS, *BENCHMARKS, "NN+kernel", DEFAULT)
 
 
 def _root_of_l2(record: Record) -> float | None:

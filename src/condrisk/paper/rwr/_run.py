@@ -18,11 +18,12 @@ from condrisk.paper._figures import COSTS
 from condrisk.paper._records import Key, Record
 from condrisk.paper._study import Progress, Study, Task, Units, Warn, check_choice
 from condrisk.paper.rwr._baselines import NEED_TORCH
-from condrisk.paper.rwr._data import SETS, StudySet, load_set
+from condrisk.paper.rwr._data import PLUG_IN_SETS, SETS, StudySet, load_set
 from condrisk.paper.rwr._evaluation import evaluate
 from condrisk.paper.rwr._fingerprint import fingerprint
 from condrisk.paper.rwr._fitting import Rows, fit_methods
 from condrisk.paper.rwr._methods import MLP, SEED, make_methods
+from condrisk.paper.rwr._plug_in._methods import make_plug_in_methods
 
 # What the paper's figure shows; its rows are kept in the records.
 _FIGURE = ("energy", 0, "MLP+RF")
@@ -61,6 +62,7 @@ def run_rwr(
     config: RwRConfig | None = None,
     sets: Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
+    plug_in: bool = False,
     n_jobs: int = 1,
     scheduler: str | None = None,
     data_home: str | os.PathLike[str] | None = None,
@@ -80,9 +82,12 @@ def run_rwr(
     config : RwRConfig or None, default=None
         Whose folds and which networks. A folder holds the records of one configuration.
     sets : sequence of str or None, default=None
-        Some of the sets. None: all ten.
+        Some of the sets. None: all ten, or with `plug_in` all but "wine-quality".
     methods : sequence of str or None, default=None
         Some of the methods. None: the paper's pairs and all that are registered.
+    plug_in : bool, default=False
+        Whether to run, instead of these, plug-in risks of the paper's predictors beside the
+        regression of their losses by a forest.
     n_jobs : int, default=1
         How many folds to work on at a time, each in a process of its own and on one core. The
         figures do not depend on it.
@@ -111,9 +116,10 @@ def run_rwr(
     (10, 'LR+LR')
     """
     config = RwRConfig() if config is None else config
-    estimators = make_methods(mlp=config.mlp)
+    make = make_plug_in_methods if plug_in else make_methods
+    estimators = make(mlp=config.mlp)
     chosen = check_choice("methods", methods, estimators)
-    if methods is None and find_spec("torch") is None:
+    if methods is None and not plug_in and find_spec("torch") is None:
         chosen = [name for name in chosen if name not in NEED_TORCH]
         warn(
             f"{', '.join(NEED_TORCH)} are left out: they need torch, which is not installed "
@@ -121,7 +127,7 @@ def run_rwr(
         )
     study = RwRStudy(
         config,
-        check_choice("sets", sets, SETS),
+        check_choice("sets", sets, PLUG_IN_SETS if plug_in else SETS),
         {name: estimators[name] for name in chosen},
         data_home,
     )

@@ -11,12 +11,21 @@ from condrisk.paper._results import Record
 from condrisk.paper._table import Cell, Group, Row, Table
 from condrisk.paper.rwr._cells import caption, cells, headers, two_decimals
 from condrisk.paper.rwr._paper import COSTS, MODELS, PAIRS
+from condrisk.paper.rwr._plug_in._names import OUR_CALIBRATORS, OUR_PAIRS
 from condrisk.paper.rwr._predictor_tables import EXTRA_VIEWS, TABLE_3_VIEW, by_predictor
 from condrisk.paper.rwr._results import DEFAULT, Results
 
 # The scale of the paper's Table 4: least, middle, largest.
 LOW, MIDDLE, HIGH = (0x5A, 0x8A, 0xC6), (0xFC, 0xFC, 0xFF), (0xF8, 0x69, 0x6B)
-SELECTED = ("MLP+RF", "RF+RF", "NN+kNNRej", "SelNet", "NN+kernel", DEFAULT)
+SELECTED = (
+    "MLP+RF",
+    "RF+RF",
+    *(f"{model}+{calibrator}" for model in ("MLP", "RF") for calibrator in OUR_CALIBRATORS),
+    "NN+kNNRej",
+    "SelNet",
+    "NN+kernel",
+    DEFAULT,
+)
 _REFERENCES = (
     "always: everything is deferred; never: every prediction is accepted; oracle: knows each loss "
     "beforehand, no rule can beat it."
@@ -165,10 +174,11 @@ def _cost_header() -> Row:
 def _method_groups(results: Results, set_name: str) -> list[tuple[str, list[str]]]:
     """Return the methods that a set has: the pairs of each predictor, then all others."""
     there = [method for method in results.methods if results.records(set_name, method)]
+    pairs = (*PAIRS, *OUR_PAIRS)
     groups = [
-        (model, [m for m in there if m in PAIRS and predictor(m) == model]) for model in MODELS
+        (model, [m for m in there if m in pairs and predictor(m) == model]) for model in MODELS
     ]
-    groups.append(("other methods", [method for method in there if method not in PAIRS]))
+    groups.append(("other methods", [method for method in there if method not in pairs]))
     return [(label, methods) for label, methods in groups if methods]
 
 
