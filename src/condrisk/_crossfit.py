@@ -88,6 +88,17 @@ def make_splits(
     return splits
 
 
+def make_partition(
+    cv: Any, X: Any, y: NDArray[Any], *, classifier: bool, groups: Any, random_state: Any
+) -> list[Split]:
+    """Return the splits that `cv` stands for, which together must hold out each row once."""
+    splits = make_splits(cv, X, y, classifier=classifier, groups=groups, random_state=random_state)
+    held_out = np.sort(np.concatenate([test for _, test in splits]))
+    if not np.array_equal(held_out, np.arange(len(y))):
+        raise ValueError("cv must hold out each row exactly once, as k folds do.")
+    return splits
+
+
 def _shuffled_folds(n_splits: int, classifier: bool, grouped: bool, random_state: Any) -> Any:
     kind = {
         (False, False): KFold,

@@ -34,11 +34,6 @@ class Conditional:
     def __len__(self) -> int:
         return len(self.mean)
 
-    def take(self, rows: Any) -> Conditional:
-        """Return the distributions at some of the rows."""
-        shape = self.shape if self.shape.ndim == 1 else self.shape[rows]
-        return Conditional(self.mean[rows], self.std[rows], self.weights, shape)
-
     def points(self, rows: Any) -> Floats:
         """Return the points of some rows, shape (n_rows, n_points)."""
         if self.shape.ndim == 2:
@@ -63,25 +58,6 @@ class Conditional:
         if self.shape.ndim == 2:
             return self.shape[:, places]
         return self.mean[:, None] + self.std[:, None] * self.shape[places]
-
-
-def concatenate(parts: list[Conditional], order: NDArray[np.intp]) -> Conditional:
-    """Return distributions of several parts in the order of their rows."""
-    mean = np.concatenate([part.mean for part in parts])[order]
-    std = np.concatenate([part.std for part in parts])[order]
-    widths = {len(part.weights) for part in parts}
-    shapes = [part.shape for part in parts]
-    if len(widths) == 1 and all(shape is shapes[0] for shape in shapes) and shapes[0].ndim == 1:
-        return Conditional(mean, std, parts[0].weights, shapes[0])
-    # Parts with points of their own are read at common levels.
-    levels = (np.arange(N_LEVELS) + 0.5) / N_LEVELS
-    points = np.concatenate([part.quantiles(levels) for part in parts])[order]
-    weights = np.full(N_LEVELS, 1 / N_LEVELS)
-    return Conditional(mean, std, weights, with_moments(points, weights, mean, std))
-
-
-# Levels at which a distribution that answers quantiles is read.
-N_LEVELS = 400
 
 
 def with_moments(points: Floats, weights: Floats, mean: Floats, std: Floats) -> Floats:

@@ -6,6 +6,9 @@ from numpy.testing import assert_allclose
 from scipy import stats
 from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from condrisk.datasets import make_heteroscedastic
@@ -82,8 +85,6 @@ def test_many_residuals_are_merged_in_the_middle_and_not_in_the_tails():
 
 def test_held_out_answers_have_not_seen_their_row():
     """A mean that learns rows by heart would have no residuals where it has seen them."""
-    from sklearn.neighbors import KNeighborsRegressor
-
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 2)), rng.normal(size=300)
     model = DistributionRegressor(KNeighborsRegressor(1), DummyRegressor(), random_state=0)
@@ -128,3 +129,22 @@ def test_bad_arguments_are_named(fitted, world):
         fitted.predict_quantiles(world.X, [1.5])
     with pytest.raises(ValueError, match="function must return one value for each target"):
         fitted.predict_expectation(world.X[:3], np.sum)
+
+
+def test_weights_reach_the_last_step_of_a_pipeline():
+    """Rows of weight zero, far off, would bend the line."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 1))
+    y, weight = X[:, 0] + 0.1 * rng.normal(size=200), np.ones(200)
+    y[::2], weight[::2] = 50.0, 0.0
+    line = make_pipeline(StandardScaler(), LinearRegression())
+    model = DistributionRegressor(line, DummyRegressor(), random_state=0).fit(X, y, weight)
+    assert_allclose(model.predict(X), X[:, 0], atol=0.1)
+    assert model.predict_std(X).max() < 0.2
+
+
+def test_a_part_that_takes_no_weights_is_named():
+    X = np.random.default_rng(0).normal(size=(60, 1))
+    model = DistributionRegressor(KNeighborsRegressor(), DummyRegressor())
+    with pytest.warns(UserWarning, match="sample_weight is not used by the mean"):
+        model.fit(X, X[:, 0], np.arange(1.0, 61))

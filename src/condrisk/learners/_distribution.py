@@ -14,12 +14,12 @@ from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
-    has_fit_parameter,
     validate_data,
 )
 
-from condrisk._crossfit import Job, Split, cross_fit, make_splits, seeded
+from condrisk._crossfit import Job, cross_fit, make_partition, seeded
 from condrisk._distributions import Conditional, standard_points
+from condrisk._routing import weight_params
 from condrisk._state import leaves_rows_out
 from condrisk._validation import check_quantiles, validated
 from condrisk.learners._loss_regressor import LossRegressor
@@ -171,10 +171,13 @@ class DistributionRegressor(RegressorMixin, BaseEstimator):
         if self.mean is None:
             self.mean_ = self._stack().fit(X, y, sample_weight, groups=groups)
             return self._fit_residuals(X, y, weight, groups)
-        splits = self._splits(X, y, groups)
+        splits = make_partition(
+            self.cv, X, y, classifier=False, groups=groups, random_state=self.random_state
+        )
         mean = seeded(self.mean, self.random_state)
         with config_context(enable_metadata_routing=False):
-            params = _weights_for(mean, sample_weight, weight)
+            given = None if sample_weight is None else weight
+            params = weight_params(mean, given, part="mean")
             found = cross_fit(
                 [Job(mean, params, ("predict",))], X, y, splits, classes=None, n_jobs=self.n_jobs
             )
@@ -215,15 +218,6 @@ class DistributionRegressor(RegressorMixin, BaseEstimator):
         return StackedRegressor(
             cv=self.cv, time_budget=self.time_budget, random_state=self.random_state
         )
-
-    def _splits(self, X: Floats, y: Floats, groups: Any) -> list[Split]:
-        splits = make_splits(
-            self.cv, X, y, classifier=False, groups=groups, random_state=self.random_state
-        )
-        held_out = np.sort(np.concatenate([test for _, test in splits]))
-        if not np.array_equal(held_out, np.arange(len(y))):
-            raise ValueError("cv must hold out each row exactly once, as k folds do.")
-        return splits
 
     def _fit_residuals(self, X: Floats, y: Floats, weight: Floats, groups: Any) -> Self:
         found = self.mean_.held_out_
@@ -275,7 +269,8 @@ class DistributionRegressor(RegressorMixin, BaseEstimator):
             (np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(fold.max() + 1)
         ]
         with config_context(enable_metadata_routing=False):
-            params = _weights_for(model, None if np.ptp(weight) == 0 else weight, weight)
+            given = None if np.ptp(weight) == 0 else weight
+            params = weight_params(model, given, part="variance")
             job = Job(model, params, ("predict",))
             crossed = cross_fit([job], inputs, squared, splits, classes=None, n_jobs=self.n_jobs)
             self.variance_ = clone(model).fit(inputs, squared, **params)
@@ -428,10 +423,3 @@ class DistributionRegressor(RegressorMixin, BaseEstimator):
         if leaves_rows_out():
             state.pop("held_out_", None)
         return state
-
-
-def _weights_for(model: Any, given: Any, weight: Floats) -> dict[str, Any]:
-    """Return the weights as a parameter of fit, where some are given and the model takes them."""
-    if given is None or not has_fit_parameter(model, "sample_weight"):
-        return {}
-    return {"sample_weight": weight}

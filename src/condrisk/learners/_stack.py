@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from condrisk._crossfit import Split, make_splits
+from condrisk._crossfit import Split, make_partition
 from condrisk._mixing import convex_shares, fit_pool, log_probabilities
 from condrisk._state import leaves_rows_out
 from condrisk._validation import validated
@@ -153,13 +153,9 @@ class _Stack(BaseEstimator, metaclass=ABCMeta):
         if isinstance(cv, int) and groups is None:
             rarest = np.bincount(target).min() if classes else len(target)
             cv = max(2, min(cv, int(rarest)))
-        splits = make_splits(
+        return make_partition(
             cv, X, target, classifier=classes, groups=groups, random_state=self.random_state
         )
-        held_out = np.sort(np.concatenate([test for _, test in splits]))
-        if not np.array_equal(held_out, np.arange(len(target))):
-            raise ValueError("cv must hold out each row exactly once, as k folds do.")
-        return splits
 
     def _cross_fit(
         self, X: Floats, target: NDArray[Any], weight: Floats, folds: Folds, seed: int
