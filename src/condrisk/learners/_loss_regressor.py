@@ -51,9 +51,10 @@ class LossRegressor(RegressorMixin, BaseEstimator):
     their range.
 
     A few huge losses would otherwise be all that is learnt. Where the tail amounts to fewer than
-    20 equal losses, (Σz²)² < 20 Σz⁴, losses are capped at the highest value at which it does not,
-    and the estimate is scaled up to keep their mean. (With fewer than 40 losses above the least,
-    half of them take the place of the 20.)
+    20 equal losses, (Σz²)² < 20 Σz⁴, losses are capped at the highest value at which it does not.
+    The mean of what was cut off is added to every estimate: so few losses do not tell where the
+    next ones will be. (With fewer than 40 losses above the least, half of them take the place of
+    the 20.)
 
     Parameters
     ----------
@@ -153,18 +154,20 @@ class LossRegressor(RegressorMixin, BaseEstimator):
         X, y, weight = X[used], np.asarray(y, dtype=np.float64)[used], weight[used]
         self._lowest, self._highest = float(y.min()), float(y.max())
         self._mean = float(np.clip(np.average(y, weights=weight), self._lowest, self._highest))
+        self._base, self._scale = self._lowest, self._mean - self._lowest
         self._members: list[Any] = []
         self.shares_ = {"mean": 1.0}
         self.held_out_ = np.full(len(used), self._mean)
         if len(y) >= FEWEST_ROWS and self._lowest < self._mean:
             known = None if groups is None else np.asarray(groups)[used]
             z = capped(y - self._lowest, weight)
-            z /= np.average(z, weights=weight)
+            scale = float(np.average(z, weights=weight))
+            z /= scale
             if known is None or len(np.unique(known)) > 1:
                 rows, estimate = self._mix(X, z, weight / weight.mean(), known)
+                self._base, self._scale = self._mean - scale, scale
                 self.held_out_ = np.full(len(used), np.nan)
-                scaled = self._lowest + (self._mean - self._lowest) * estimate
-                self.held_out_[np.flatnonzero(used)[rows]] = scaled
+                self.held_out_[np.flatnonzero(used)[rows]] = self._base + scale * estimate
         return self
 
     @property
@@ -226,11 +229,10 @@ class LossRegressor(RegressorMixin, BaseEstimator):
         X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
         if not self._members:
             return np.full(len(X), self._mean)
-        scale = self._mean - self._lowest
         mixture = np.full(len(X), self.shares_["mean"])
         for member in self._members:
-            mixture += member.predict(X, (self._highest - self._lowest) / scale)
-        return np.clip(self._lowest + scale * mixture, self._lowest, self._highest)
+            mixture += member.predict(X, (self._highest - self._lowest) / self._scale)
+        return np.clip(self._base + self._scale * mixture, self._lowest, self._highest)
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())

@@ -177,11 +177,10 @@ def _loss_regressor(graph: Graph, model: Any, X: Rows) -> str:
     name = X.numbers(model)
     if not model._members:
         return constant(graph, name, model._mean)
-    scale = model._mean - model._lowest
-    top = (model._highest - model._lowest) / scale
+    top = (model._highest - model._lowest) / model._scale
     parts = [MEMBERS.find(member)(graph, member, X, top) for member in model._members]
     mixture = graph.add("Add", graph.total(parts), graph.constant(model.shares_["mean"]))
-    value = graph.add("Add", graph.scaled(mixture, scale), graph.constant(model._lowest))
+    value = graph.add("Add", graph.scaled(mixture, model._scale), graph.constant(model._base))
     return graph.clip(value, model._lowest, model._highest)
 
 
