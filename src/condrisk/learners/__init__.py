@@ -1,7 +1,14 @@
 """Models made for noisy losses, and predictors that keep their own held-out predictions."""
 
+from condrisk.learners._decision import BayesDecision
 from condrisk.learners._distribution import DistributionRegressor
 from condrisk.learners._loss_regressor import LossRegressor
 from condrisk.learners._stack import StackedClassifier, StackedRegressor
 
-__all__ = ["DistributionRegressor", "LossRegressor", "StackedClassifier", "StackedRegressor"]
+__all__ = [
+    "BayesDecision",
+    "DistributionRegressor",
+    "LossRegressor",
+    "StackedClassifier",
+    "StackedRegressor",
+]

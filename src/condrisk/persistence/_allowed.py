@@ -24,6 +24,7 @@ _CONDRISK = {
     "condrisk.deferral._risk_control": ("RiskControlRule",),
     "condrisk.deferral._rules": ("BudgetRule", "CostRule"),
     "condrisk.deferral._support_rule": ("SupportRule",),
+    "condrisk.learners._decision": ("BayesDecision",),
     "condrisk.learners._distribution": ("DistributionRegressor",),
     "condrisk.learners._gaussian_process": ("GaussianProcess", "_Part"),
     "condrisk.learners._loss_regressor": ("LossRegressor",),

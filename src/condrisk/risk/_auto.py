@@ -13,15 +13,20 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _num_samples
 
 from condrisk._crossfit import CrossFitted, rows_of
+from condrisk._expected_loss import class_loss_points, class_risk_and_floor
 from condrisk._routing import routing_enabled
-from condrisk.learners import StackedClassifier, StackedRegressor
-from condrisk.losses import Loss, Task, encode, get_loss
+from condrisk.learners import (
+    BayesDecision,
+    DistributionRegressor,
+    StackedClassifier,
+    StackedRegressor,
+)
+from condrisk.losses import Loss, Task, encode, get_loss, squared_error, zero_one
 from condrisk.metrics import deferral_loss
 from condrisk.risk._auto_classes import ClassPools, Given, get_response
 from condrisk.risk._auto_numbers import NumberMixture
 from condrisk.risk._base import BaseRisk, groups_of
 from condrisk.risk._committee import RiskCommittee
-from condrisk.risk._expected_loss import class_loss_points, class_risk_and_floor
 from condrisk.risk._held_out import Pairs
 from condrisk.risk._hybrid_numbers import as_numbers
 from condrisk.risk._loss_law import LossLawMixin, LossPoints
@@ -69,7 +74,9 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
         The model whose risk is wanted: cross-fitted here; frozen, and then `fit` takes rows that
         it was not fitted on; or external, and then its responses are given as ``prediction=``.
         None builds a strong one, `StackedRegressor` or `StackedClassifier`, whose own
-        cross-fitting serves the risk as well: nothing is fitted twice.
+        cross-fitting serves the risk as well: nothing is fitted twice. Where the loss asks for
+        something else than the mean or the most probable label, it is a `BayesDecision` around it:
+        what it predicts has the least expected loss.
     loss : str, Loss, array-like, callable or None, default=None
         What an error costs, as for `RegressionRisk`.
     task : {"regression", "classification"} or None, default=None
@@ -197,10 +204,24 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
     def _build(self) -> Any:
         """Return the predictor that is built where none is given."""
         budget = None if self.time_budget is None else PREDICTOR_SHARE * self.time_budget
-        kind = StackedClassifier if self._task() == "classification" else StackedRegressor
-        stack = kind(cv=self.cv, time_budget=budget, random_state=self.random_state)
+        params = {"cv": self.cv, "time_budget": budget, "random_state": self.random_state}
+        classes, decides = self._task() == "classification", self._has_to_decide()
+        model: Any = StackedClassifier(**params) if classes else StackedRegressor(**params)
+        if decides and not classes:
+            model = DistributionRegressor(**params, n_jobs=self.n_jobs)
         # It takes whatever a caller gives: with metadata routing that has to be said.
-        return stack.set_fit_request(**_EVERYTHING) if routing_enabled() else stack
+        model = model.set_fit_request(**_EVERYTHING) if routing_enabled() else model
+        return BayesDecision(model, loss=self.loss) if decides else model
+
+    def _has_to_decide(self) -> bool:
+        """Tell whether the best prediction is another than the mean, or the most probable label."""
+        if self.loss is None:
+            return False
+        loss = get_loss(self.loss)
+        return loss not in (squared_error, zero_one) and loss.response == "predict"
+
+    def _decides_numbers(self) -> bool:
+        return self._is_built() and self._task() == "regression" and self._has_to_decide()
 
     def _responses_to(self, X: Any, prediction: Any, *, needed: bool = True) -> Responses:
         responses = super()._responses_to(X, prediction, needed=needed)
@@ -261,7 +282,9 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
             return
         self._fit_probabilities(rows_of(X, rows), y[rows], fitted, weight, routed, until)
         self._fit_committee(X, loss, fitted, sample_weight, routed, until)
-        if self._task() == "regression" and time.perf_counter() < until:
+        if self._decides_numbers():
+            self.distribution_ = self.predictor_.model_
+        elif self._task() == "regression" and time.perf_counter() < until:
             self._fit_around(X, y, weight, groups)
 
     def _fit_to_losses(
@@ -324,7 +347,7 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
         groups = groups_of(routed, rows)
         independent = groups is None and isinstance(self.cv, int)
         self._uses_responses = bool(responses)
-        plug_in = self._plug_in_risks(responses, self._second_held_out())
+        plug_in = self._known_risks(responses, self._second_held_out())
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         self.committee_ = RiskCommittee(seed, self.n_jobs).fit(
             self._inputs(rows_of(X, rows), responses, plug_in),
@@ -360,7 +383,9 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
     def _predictor_seconds(self, total: float) -> dict[str, float]:
         if not self._is_built():
             return {"predictor": total}
-        return {f"predictor, {name}": took for name, took in self.predictor_.seconds_.items()}
+        stack = getattr(self.predictor_, "model_", self.predictor_)
+        stack = getattr(stack, "mean_", stack)
+        return {f"predictor, {name}": took for name, took in stack.seconds_.items()}
 
     def _inputs(self, X: Any, responses: Responses | Given, plug_in: dict[str, Floats]) -> Floats:
         """Return what the risk is regressed on."""
@@ -374,6 +399,12 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
         if self._is_built():
             columns.append(get_response(responses, "uncertainty"))
         return np.column_stack(columns)
+
+    def _known_risks(self, responses: Responses | Given, second: list[Floats]) -> dict[str, Floats]:
+        """Return the expected loss by what is known of the target's distribution."""
+        if self._decides_numbers():
+            return {"plug-in": get_response(responses, "risk")}
+        return self._plug_in_risks(responses, second)
 
     def _risk_uses_response(self) -> bool:
         return self._uses_responses
@@ -412,7 +443,7 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
     def _risk(self, X: Any, responses: Responses) -> Floats:
         if self.mixture_ is not None:
             return self._mixed_risk(X, responses)
-        plug_in = self._plug_in_risks(responses, self._second_at(X))
+        plug_in = self._known_risks(responses, self._second_at(X))
         inputs = self._inputs(X, responses, plug_in)
         assert self.committee_ is not None
         return self._clipped(self.committee_.predict(inputs, plug_in))

@@ -11,15 +11,15 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.validation import _check_method_params, _num_samples
 
+from condrisk._adapters import conditional_of, has_distribution
 from condrisk._crossfit import CrossFitted, Split, fit_on, rows_of, seeded
 from condrisk._delegate import is_frozen
 from condrisk._distributions import Conditional
+from condrisk._expected_loss import expected_loss, least_expected_loss, losses_at
 from condrisk._routing import routing_enabled
 from condrisk.learners import DistributionRegressor
 from condrisk.losses import Task
-from condrisk.risk._adapters import conditional_of, has_distribution
 from condrisk.risk._base import BaseRisk
-from condrisk.risk._expected_loss import expected_loss, least_expected_loss, losses_at
 from condrisk.risk._loss_law import LossPoints
 
 Floats = NDArray[np.float64]

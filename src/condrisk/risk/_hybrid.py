@@ -14,10 +14,10 @@ from sklearn.utils.validation import _check_method_params
 
 from condrisk._crossfit import CrossFitted, Split, respond, rows_of, seeded
 from condrisk._delegate import is_frozen
+from condrisk._expected_loss import class_loss_points, class_risk_and_floor
 from condrisk._mixing import fit_pool, log_probabilities
 from condrisk.losses import LOG_LOSS_FLOOR, ClassLoss, Task, encode
 from condrisk.risk._base import BaseRisk, check_regressor, groups_of
-from condrisk.risk._expected_loss import class_loss_points, class_risk_and_floor
 from condrisk.risk._held_out import Pairs
 from condrisk.risk._hybrid_numbers import NumberHybrid
 from condrisk.risk._loss_law import LossLawMixin, LossPoints

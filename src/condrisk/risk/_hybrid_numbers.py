@@ -11,10 +11,10 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _check_method_params
 
 from condrisk._crossfit import CrossFitted, Job, cross_fit, rows_of, seeded
+from condrisk._expected_loss import LARGEST_GAP
 from condrisk.risk._base import groups_of
 from condrisk.risk._correction import Correction
 from condrisk.risk._distribution_risk import DistributionRisk, Plugged
-from condrisk.risk._expected_loss import LARGEST_GAP
 from condrisk.risk._held_out import Pairs
 from condrisk.risk._predictor import Routed
 from condrisk.risk._responses import Responses

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from condrisk._expected_loss import exceedance, loss_quantiles
 from condrisk._validation import check_quantiles, check_vector
 from condrisk.risk._base import BaseRisk
-from condrisk.risk._expected_loss import exceedance, loss_quantiles
 from condrisk.risk._responses import Responses
 
 Floats = NDArray[np.float64]

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import HasMethods, StrOptions
 
 from condrisk._delegate import is_frozen
+from condrisk._expected_loss import class_loss_points, class_risk_and_floor
 from condrisk.losses import Task
 from condrisk.risk._base import BaseRisk, groups_of
 from condrisk.risk._distribution_risk import DistributionRisk
-from condrisk.risk._expected_loss import class_loss_points, class_risk_and_floor
 from condrisk.risk._held_out import Pairs
 from condrisk.risk._loss_law import LossLawMixin, LossPoints
 from condrisk.risk._plugin_classes import ClassPlugIn

@@ -9,13 +9,20 @@ from numpy.typing import NDArray
 
 from condrisk._distributions import Conditional
 from condrisk._validation import LARGEST_RISK
-from condrisk.losses import ClassLoss, Loss, absolute_error, pinball, squared_error
+from condrisk.losses import (
+    ClassLoss,
+    Loss,
+    absolute_error,
+    pinball,
+    squared_error,
+    zero_one,
+)
 
 Floats = NDArray[np.float64]
 
 # The best answer is looked for at so many quantiles, then between the neighbours of the best one.
 SEARCH_LEVELS = 17
-SEARCH_STEPS = 30
+SEARCH_STEPS = 20
 # The square of anything further away would be no number.
 LARGEST_GAP = np.sqrt(LARGEST_RISK)
 GOLDEN = (np.sqrt(5.0) - 1) / 2
@@ -49,37 +56,43 @@ def expected_loss(loss: Loss, response: Floats, law: Conditional) -> Floats:
 
 
 def least_expected_loss(loss: Loss, response: Floats, law: Conditional) -> Floats:
-    """Return the least expected loss of any prediction, at most that of `response`.
-
-    The mean, the median and quantiles are the best answers to the losses made for them. For any
-    other loss quantiles are tried, then what lies between the neighbours of the best one: the
-    least there is where the expected loss falls and then rises.
-    """
+    """Return the least expected loss of any prediction, at most that of `response`."""
     if loss == squared_error:
         return law.std**2
-    if loss == absolute_error:
-        best = expected_loss(loss, law.quantiles(0.5)[:, 0], law)
-    elif type(loss) is type(pinball(0.5)):
-        best = expected_loss(loss, law.quantiles(loss.quantile)[:, 0], law)  # type: ignore[attr-defined]
-    else:
-        best = _searched(loss, law)
+    best = expected_loss(loss, best_prediction(loss, law), law)
     return np.minimum(best, expected_loss(loss, response, law))
 
 
+def best_prediction(loss: Loss, law: Conditional) -> Floats:
+    """Return the prediction of least expected loss at each row.
+
+    The mean, the median and quantiles are the best predictions under the losses made for them. For
+    any other loss quantiles are tried, then what lies between the neighbours of the best one: the
+    least there is where the expected loss falls and then rises.
+    """
+    if loss == squared_error:
+        return law.mean
+    if loss == absolute_error:
+        return law.quantiles(0.5)[:, 0]
+    if type(loss) is type(pinball(0.5)):
+        return law.quantiles(loss.quantile)[:, 0]  # type: ignore[attr-defined]
+    return _searched(loss, law)
+
+
 def _searched(loss: Loss, law: Conditional) -> Floats:
-    """Return the least expected loss over predictions, by a grid and a golden-section search."""
-    levels = np.linspace(0, 1, SEARCH_LEVELS)
-    answers = law.quantiles(levels)
+    """Return the best prediction at each row, by a grid and a golden-section search."""
+    answers = law.quantiles(np.linspace(0, 1, SEARCH_LEVELS))
     tried = np.column_stack([expected_loss(loss, column, law) for column in answers.T])
-    best = tried.argmin(axis=1)
-    rows = np.arange(len(law))
-    low = answers[rows, np.maximum(best - 1, 0)]
-    high = answers[rows, np.minimum(best + 1, SEARCH_LEVELS - 1)]
+    place, rows = tried.argmin(axis=1), np.arange(len(law))
+    best, least = answers[rows, place], tried[rows, place]
+    low = answers[rows, np.maximum(place - 1, 0)]
+    high = answers[rows, np.minimum(place + 1, SEARCH_LEVELS - 1)]
     left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     at_left, at_right = expected_loss(loss, left, law), expected_loss(loss, right, law)
-    least = np.minimum(tried.min(axis=1), np.minimum(at_left, at_right))
     for _ in range(SEARCH_STEPS):
         leftwards = at_left < at_right
+        inner, at_inner = np.where(leftwards, left, right), np.where(leftwards, at_left, at_right)
+        best, least = np.where(at_inner < least, inner, best), np.minimum(least, at_inner)
         low, high = np.where(leftwards, low, left), np.where(leftwards, right, high)
         new = np.where(leftwards, high - GOLDEN * (high - low), low + GOLDEN * (high - low))
         at_new = expected_loss(loss, new, law)
@@ -88,8 +101,7 @@ def _searched(loss: Loss, law: Conditional) -> Floats:
             np.where(leftwards, at_new, at_right),
             np.where(leftwards, at_left, at_new),
         )
-        least = np.minimum(least, at_new)
-    return least
+    return best
 
 
 # -- classes ------------------------------------------------------------------------------------
@@ -107,8 +119,23 @@ def class_risk_and_floor(
     risk = loss.expected(response, proba, classes=classes)
     if loss.response == "predict_proba":
         return risk, np.minimum(loss.expected(proba, proba, classes=classes), risk)
-    costs = loss.rows(classes, classes=classes)  # a row for each answer
-    return risk, np.minimum((proba @ costs.T).min(axis=1), risk)
+    return risk, np.minimum(_expected_costs(loss, proba, classes).min(axis=1), risk)
+
+
+def best_class(loss: Loss, proba: Floats, classes: NDArray[Any]) -> NDArray[Any]:
+    """Return the label of least expected loss at each row; of equals the first.
+
+    For a loss of probabilities, whose best answer is the probabilities, the most probable label.
+    """
+    if loss == zero_one or loss.response == "predict_proba":
+        return classes[proba.argmax(axis=1)]
+    assert isinstance(loss, ClassLoss)
+    return classes[_expected_costs(loss, proba, classes).argmin(axis=1)]
+
+
+def _expected_costs(loss: ClassLoss, proba: Floats, classes: NDArray[Any]) -> Floats:
+    """Return what each answer would cost at each row, shape (n_rows, n_classes)."""
+    return proba @ loss.rows(classes, classes=classes).T
 
 
 def class_loss_points(
