@@ -19,3 +19,23 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 def seed(request):
     """Each of several seeds: a test that holds for one lucky seed does not hold."""
     return request.param
+
+
+@pytest.fixture(scope="module")
+def quick_fits():
+    """Fit tables with few trees: as many kinds of parts, files a tenth as large."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    from condrisk.app.models import _predictors
+    from condrisk.learners import DistributionRegressor
+
+    def distribution(plan):
+        mean = _predictors._boosted(plan, max_iter=10)
+        variance = HistGradientBoostingRegressor(max_iter=5)
+        return {"distribution": DistributionRegressor(mean, variance)}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_predictors, "_distribution", distribution)
+        patch.setattr(_predictors, "MOST_ROWS_FOR_TREES", 0)
+        patch.setattr("condrisk.risk._correction.N_TREES", 5)
+        yield

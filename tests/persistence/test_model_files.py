@@ -42,7 +42,7 @@ def few_trees(monkeypatch):
         (classes, {"cost": 0.3, "predictor": "auto"}),
     ],
 )
-def test_a_loaded_model_decides_as_the_saved_one(make, choices, tmp_path, few_trees):
+def test_a_loaded_model_decides_as_the_saved_one(make, choices, tmp_path, few_trees, quick_fits):
     frame = make(100)
     model = fit_table(frame, target="y", **choices)
     path = tmp_path / "model.skops"

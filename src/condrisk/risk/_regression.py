@@ -31,8 +31,11 @@ class RegressionRisk(BaseRisk):
     * Otherwise the predictor is cross-fitted: for each split of `cv` it is fitted on the training
       rows and its losses are taken on the others; the regressor is fitted on all pairs of row and
       loss that the splits yield; and the predictor is fitted again on all rows (`refit=True`).
-      The losses are those of predictors that saw fewer rows than the one that is kept, so the
-      risk is a little too high, the less so the more folds there are.
+      The losses are those of predictors that saw fewer rows than the one that is kept, and so
+      too high for it: by a fifth with five folds on 200 rows. With ``cv=`` a number, a second
+      cross-fitting on halves of the rows tells how fast the loss falls with their number, and
+      the risk is multiplied by `refit_factor_`. That takes a fifth more time; it is left out
+      for more than 20,000 rows.
     * With ``predictor="precomputed"`` the predictor is external: its responses to held-out rows
       are given to `fit` as ``prediction=``, or the losses themselves as ``loss=``.
 
@@ -74,6 +77,9 @@ class RegressionRisk(BaseRisk):
         The fitted regressor of losses.
     loss_ : Loss
         The loss.
+    refit_factor_ : float
+        What the risk learnt from held-out losses is multiplied by, between 0.5 and 1: how much
+        less the predictor that is kept is expected to lose than those of the folds.
     held_out_ : HeldOut
         Losses of rows that the predictor was not fitted on, and risks estimated without them:
         what rules are fitted on. Estimated when first asked for, on at most 50,000 rows, which are
@@ -159,6 +165,7 @@ class RegressionRisk(BaseRisk):
         if self._task() == "classification":
             self._check_loss_classes(self.classes_)
         loss = self._losses(y[fitted.rows], fitted.responses[0][self.loss_.response])
+        self.refit_factor_ = self._factor_of_refit(X, y, loss, fitted, sample_weight, routed)
         self._regress(X, loss, fitted, sample_weight, routed)
 
     def _fit_to_losses(
@@ -170,6 +177,7 @@ class RegressionRisk(BaseRisk):
         routed: Routed,
     ) -> None:
         self._check_dimensions(X)
+        self.refit_factor_ = 1.0
         if prediction is None and self._is_precomputed() and not self._risk_uses_response():
             rows = np.arange(_num_samples(X))
             fitted = held_out_at_once(rows, Responses(None, X), set())
@@ -205,11 +213,12 @@ class RegressionRisk(BaseRisk):
         )
 
     def _held_out_risks(self, pairs: Pairs) -> NDArray[np.float64]:
-        return self._regressed_out_of_fold(pairs)
+        return self._clipped(self.refit_factor_ * self._regressed_out_of_fold(pairs))
 
     def _risk(self, X: Any, responses: Responses) -> NDArray[np.float64]:
         response = responses.get(self._feature_response()) if self._risk_uses_response() else None
-        return self._clipped(self.regressor_.predict(self._inputs(X, response)))
+        estimate = np.asarray(self.regressor_.predict(self._inputs(X, response)))
+        return self._clipped(self.refit_factor_ * estimate)
 
     def _risk_uses_response(self) -> bool:
         return self.features == "x+response"

@@ -13,6 +13,8 @@ from condrisk.app.cli import app
 from condrisk.app.models import fit_table
 from condrisk.persistence import save_model
 
+pytestmark = pytest.mark.usefixtures("quick_fits")
+
 pytest.importorskip("onnxruntime", reason="the extra onnx is not installed")
 
 

@@ -13,6 +13,8 @@ from condrisk.app.models import fit_table
 from condrisk.persistence import read_manifest
 from saved_models import save_table_model
 
+pytestmark = pytest.mark.usefixtures("quick_fits")
+
 
 def run(*arguments):
     return CliRunner().invoke(app, ["inspect", *map(str, arguments)])

@@ -15,6 +15,8 @@ from condrisk.app.monitor import monitor
 from condrisk.app.tables import read_table
 from saved_models import save_table_model
 
+pytestmark = pytest.mark.usefixtures("quick_fits")
+
 
 def run(*arguments):
     return CliRunner().invoke(app, ["monitor", *map(str, arguments)], env={"COLUMNS": "200"})

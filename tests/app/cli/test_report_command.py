@@ -15,6 +15,8 @@ from condrisk.app.tables import check_rows
 from condrisk.metrics import deferral_loss, deferral_rate
 from saved_models import save_table_model
 
+pytestmark = pytest.mark.usefixtures("quick_fits")
+
 
 def run(*arguments):
     return CliRunner().invoke(app, ["report", *map(str, arguments)], env={"COLUMNS": "200"})

@@ -13,6 +13,8 @@ from condrisk.app.cli import app
 from condrisk.app.models import fit_table
 from saved_models import save_table_model
 
+pytestmark = pytest.mark.usefixtures("quick_fits")
+
 runner = CliRunner()
 
 

@@ -20,6 +20,8 @@ from condrisk.app.cli import _serve
 from condrisk.app.models import fit_table
 from condrisk.persistence import save_model
 
+pytestmark = pytest.mark.usefixtures("quick_fits")
+
 app = typer.Typer()
 app.command()(_serve.serve)
 TOKEN = "correct-horse-battery-staple"

@@ -17,7 +17,7 @@ from condrisk.persistence import ModelFileError, save_model
 pytest.importorskip("mlflow", reason="the extra mlflow is not installed")
 pd = pytest.importorskip("pandas")
 # MLflow and what it imports warn of their own ways.
-pytestmark = [pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("quick_fits")]
 
 
 def load(folder):
@@ -90,7 +90,18 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("name", TABLES)
+# Each is a fit, a file and a folder of MLflow's: the others run with the slow tests.
+QUICK = (
+    "integers where decimals were fitted",
+    "dates as text, columns in another order and one too many",
+    "categories that pandas reads as decimals, for a gap",
+)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in TABLES],
+)
 def test_it_decides_as_score_does(name, tmp_path):
     kinds, (fitted_gaps, new_gaps), change = TABLES[name]
     file, new = tmp_path / "fit.csv", tmp_path / "new.csv"

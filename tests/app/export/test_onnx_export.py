@@ -18,6 +18,8 @@ from condrisk.app.models import fit_table
 from condrisk.app.tables import check_rows
 from condrisk.persistence import ModelFileError, Schema, save_model
 
+pytestmark = pytest.mark.usefixtures("quick_fits")
+
 pd = pytest.importorskip("pandas")
 lightgbm = pytest.importorskip("lightgbm")
 xgboost = pytest.importorskip("xgboost")

@@ -14,6 +14,8 @@ from condrisk.app.monitor._alarm import BETS, mixed_evidence, scaled_excess
 from condrisk.app.monitor._chunks import chunks_by_rows, chunks_by_time, read_times
 from condrisk.app.tables import TableError, iter_batches
 
+pytestmark = pytest.mark.usefixtures("quick_fits")
+
 
 def draw(shape, rng, kind="squared", factor=1.0):
     """Return risks and losses whose conditional mean is `factor` times the risk."""

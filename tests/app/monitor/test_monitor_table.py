@@ -12,6 +12,8 @@ from condrisk.app.models import fit_table
 from condrisk.app.monitor import Reference, expected_loss, monitor
 from condrisk.app.tables import TableError, check_rows
 
+pytestmark = pytest.mark.usefixtures("quick_fits")
+
 
 def make(n, seed, *, shift=0.0, noise=1.0):
     """Rows whose noise grows with x: a date, a category, a gap now and then."""

@@ -13,6 +13,8 @@ from condrisk._cluster import connect
 from condrisk.app.scoring import score_dask, score_file
 from condrisk.app.tables import TableError
 
+pytestmark = pytest.mark.usefixtures("quick_fits")
+
 dd = pytest.importorskip("dask.dataframe", reason="needs condrisk[dask]")
 distributed = pytest.importorskip("distributed", reason="needs condrisk[dask]")
 

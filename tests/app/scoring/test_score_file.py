@@ -19,6 +19,8 @@ from condrisk.app.scoring import score_file
 from condrisk.app.scoring._read_ahead import read_ahead
 from condrisk.app.tables import TableError, read_table
 
+pytestmark = pytest.mark.usefixtures("quick_fits")
+
 ROWS = make_rows(230)
 WRITERS = {"csv": "write_csv", "parquet": "write_parquet", "arrow": "write_ipc"}
 

@@ -10,6 +10,8 @@ from condrisk import RegressionRisk
 from condrisk.app.scoring import score_file
 from condrisk.app.tables import TableError, check_rows, read_table
 
+pytestmark = pytest.mark.usefixtures("quick_fits")
+
 
 def part_rows(rows):
     """Return parts as columns, with the risk that they must add up to."""

@@ -15,6 +15,8 @@ from condrisk.app.scoring import _engines, score_file
 from condrisk.app.tables import TableError
 from saved_models import save_table_model
 
+pytestmark = pytest.mark.usefixtures("quick_fits")
+
 # It kills itself as the system would: no clean-up of any kind is run.
 KILLED = """
 import os, signal, sys

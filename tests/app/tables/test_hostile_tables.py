@@ -7,6 +7,8 @@ from hostile_tables import CASES, ROWS, good
 from condrisk.app.models import fit_table
 from condrisk.app.tables import TableError, _read, check_rows, read_table
 
+pytestmark = pytest.mark.usefixtures("quick_fits")
+
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_each_broken_table_has_its_outcome(case, tmp_path, monkeypatch):

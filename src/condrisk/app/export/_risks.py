@@ -61,7 +61,8 @@ def _regression(graph: Graph, risk: Any, X: Rows, predictor: Predictor) -> str:
         else:
             _needs_probabilities(predictor)
             X = _beside(graph, X, (predictor.proba(), len(predictor.classes)))
-    return _clipped(graph, risk, add_regressor(graph, risk.regressor_, X))
+    estimate = graph.scaled(add_regressor(graph, risk.regressor_, X), risk.refit_factor_)
+    return _clipped(graph, risk, estimate)
 
 
 @RISKS.register(ExpertRisk)
