@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
 
 from condrisk.paper import read_records
 from condrisk.paper._page import markdown_table
-from condrisk.paper._summary import holm, worse_p
+from condrisk.paper._summary import LEVEL, paired_tests
 from condrisk.paper.rwr._data import VARIANTS
-from condrisk.paper.rwr._paper import BENCHMARKS, COSTS, PAIRS, SETS, source_value
+from condrisk.paper.rwr._paper import BENCHMARKS, COSTS, PAIRS, SETS, TEST_SHARE
 from condrisk.paper.rwr._results import DEFAULT, Results
+from tools.auto_more import further_text, further_verdict, times_text
+from tools.auto_settings import LARGE, Settings, settings_of
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
-LEVEL = 0.05
-TEST_SHARE = 0.1
 LEAKS = "parkinsons"
-OURS = "AutoRisk"
+N_RIVALS = len(PAIRS) + len(BENCHMARKS)
 
 
 def pages() -> dict[str, str]:
@@ -28,16 +25,18 @@ def pages() -> dict[str, str]:
         name: Results(read_records(RESULTS / "rwr" / name / "records.jsonl"))
         for name in ("paper-sklearn", "embedded-fast")
     }
-    further = json.loads((RESULTS / "further_sets.json").read_text(encoding="utf-8"))
+    further = json.loads((RESULTS / "further_sets.json").read_text(encoding="utf-8"))["records"]
     times = json.loads((RESULTS / "auto_risk_time.json").read_text(encoding="utf-8"))
+    found = settings_of(runs["paper-sklearn"])
     parts = [
-        introduction(),
-        paper_text(runs["paper-sklearn"]),
+        verdict_text(found, further_verdict(further)),
+        paper_text(found),
         pairs_text(runs["paper-sklearn"], "on the paper's folds"),
+        trivial_text(found),
         variants_text(runs),
-        further_text(further["records"]),
+        further_text(further),
         times_text(times),
-        choices_text(),
+        METHOD,
     ]
     return {"README.md": "\n\n".join(parts) + "\n"}
 
@@ -46,133 +45,117 @@ def draw(folder: Path) -> None:
     """Draw nothing: the tables say it."""
 
 
-def introduction() -> str:
-    """Return what AutoRisk does."""
-    return """# One default: AutoRisk
-
-`AutoRisk().fit(X, y)` builds a predictor and the estimate of its risk, and leaves nothing to
-choose. One cross-fitting serves both.
-
-- **Predictor.** Ridge regression, extra-trees and boosting, fitted on the rows outside each of five
-  folds, where the average over folds answers; two Gaussian processes (Matérn 3/2 and 1/2, a length
-  scale for each feature, on the rows and their Yeo-Johnson scores), whose answers without a row
-  have a closed form, with kernels learnt on the other half of the folds. A convex mixture of
-  these and of the mean has the least squared error on held-out rows. For classes, a log-linear
-  pool of logistic regression, extra-trees and boosting.
-- **Risk.** Held-out losses are regressed on the row, the prediction, the spread of the mixture and
-  the deviations of the processes: by extra-trees on the losses, and by forests and extra-trees on
-  their roots, with the conditional variance added back; five rows a leaf. The mixture with the
-  least squared error on rows out of bag is the risk. For classes there are also plug-in risks, of
-  the calibrated predictor and of its pool with other models, as in `HybridRisk`.
-- **`leaderboard_`** says what each candidate does on held-out rows and which share it has;
-  **`seconds_`** what each part took; **`time_budget`** leaves out what there is no time for."""
-
-
-def best_printed(set_name: str, cost: str) -> float:
-    """Return the least loss among the paper's methods, as printed."""
-    found = [
-        source_value("printed", "loss", set_name, method, cost) for method in (*PAIRS, *BENCHMARKS)
-    ]
-    return min(round(value.mean, 2) for value in found if value is not None)
-
-
-class AgainstPaper(NamedTuple):
-    """Our losses beside the best that the paper prints, set by set and price by price."""
-
-    cells: dict[str, list[tuple[float, float]]]
-
-    def ratio(self, *, without: str | None = None) -> float:
-        """Return the mean ratio of ours to the best, over sets and prices."""
-        means = [self.ratio_of(name) for name in self.cells if name != without]
-        return float(np.mean(means))
-
-    def ratio_of(self, name: str) -> float:
-        """Return the mean ratio on one set."""
-        return float(np.mean([ours / best for ours, best in self.cells[name]]))
-
-    def count(self, *, strictly: bool) -> int:
-        """Return in how many settings ours is at most the best, or less, at two decimals."""
-        pairs = [(round(o, 2), b) for cells in self.cells.values() for o, b in cells]
-        return sum(ours < best if strictly else ours <= best for ours, best in pairs)
-
-    def missed(self) -> list[str]:
-        """Return the settings where ours is more."""
-        return [
-            f"{name} at {cost} ({ours:.3f} against {best:.2f})"
-            for name, cells in self.cells.items()
-            for cost, (ours, best) in zip(COSTS, cells, strict=True)
-            if round(ours, 2) > best
+def verdict_text(found: Settings, further: str) -> str:
+    """Return what it is, and what it is worth."""
+    reached, alone = found.count(strictly=False), found.count_trivial()
+    mostly = "predictor, less the risk" if 2 * alone > reached else "risk, less the predictor"
+    return "\n".join(
+        [
+            "# One default: AutoRisk",
+            "",
+            "`AutoRisk().fit(X, y)` builds a predictor and the estimate of its risk, and leaves "
+            "nothing to choose.",
+            "",
+            f"- **Beside the paper.** {reached_sentence(found)}",
+            f"- **Mostly the {mostly}.** The paper's pairs fit f on half of the rows and g on 40 %;"
+            " AutoRisk learns both from nine tenths. Always or never deferring with its predictor, "
+            f"without any risk, is at most the best of the paper in {alone} of these {reached} "
+            f"settings already; mean ratio {found.ratio('trivial'):.3f}, and "
+            f"{found.ratio('trivial', without=LEAKS):.3f} without {LEAKS}. {own_sentence(found)}",
+            f"- **Other sets.** {further}",
         ]
+    )
 
 
-def against_paper(results: Results) -> AgainstPaper:
-    """Return how the default does beside the paper's methods."""
-    cells: dict[str, list[tuple[float, float]]] = {}
-    for name in SETS:
-        for cost in COSTS:
-            loss = results.mean("loss", name, DEFAULT, cost)
-            assert loss is not None
-            cells.setdefault(name, []).append((loss, best_printed(name, cost)))
-    return AgainstPaper(cells)
+def reached_sentence(found: Settings) -> str:
+    """Return in how many settings the best of the paper is reached."""
+    return (
+        f"Deferral loss at most that of the best of the paper's {N_RIVALS} methods, at two "
+        f"decimals as printed, in **{found.count(strictly=False)} of {found.n}** settings, and "
+        f"less in **{found.count(strictly=True)}**; mean ratio **{found.ratio('best'):.3f}**, and "
+        f"**{found.ratio('best', without=LEAKS):.4f}** without {LEAKS}, whose folds have rows of "
+        f"every patient on both sides."
+    )
+
+
+def own_sentence(found: Settings) -> str:
+    """Return what the risk adds to the predictor."""
+    tests = found.tests()
+    return (
+        f"Beside the better of always and never with its own predictor (known only afterwards), "
+        f"its mean ratio is **{found.ratio('own'):.3f}** "
+        f"({found.ratio('own', without=LEAKS):.3f} without {LEAKS}): the risk saves {LARGE:.0%} or "
+        f"more in **{found.count_own(-1)} of {found.n}** settings and loses as much in "
+        f"{found.count_own(1)}; significantly lower in {len(tests.better)}, higher in "
+        f"{len(tests.worse)}."
+    )
 
 
 def summary() -> str:
-    """Return two sentences for the README."""
-    found = against_paper(
-        Results(read_records(RESULTS / "rwr" / "paper-sklearn" / "records.jsonl"))
-    )
-    settings = len(SETS) * len(COSTS)
+    """Return a few sentences for the README."""
+    found = settings_of(Results(read_records(RESULTS / "rwr" / "paper-sklearn" / "records.jsonl")))
     return (
         f"Told nothing at all, it has on the paper's folds at most the deferral loss of the best "
-        f"of the paper's\n{len(PAIRS) + len(BENCHMARKS)} methods in "
-        f"{found.count(strictly=False)} of {settings} settings, and less in "
-        f"{found.count(strictly=True)}; the mean ratio is {found.ratio():.2f}, and "
-        f"{found.ratio(without=LEAKS):.2f} without\nthe set whose folds leak. "
+        f"of the paper's\n{N_RIVALS} methods in {found.count(strictly=False)} of {found.n} "
+        f"settings, and less in {found.count(strictly=True)}; the mean ratio is "
+        f"{found.ratio('best'):.2f}, and {found.ratio('best', without=LEAKS):.2f} without\nthe set "
+        f"whose folds leak. Its predictor learns from more rows than the paper's do: always or "
+        f"never deferring with it\nwould be enough in {found.count_trivial()} of those settings, "
+        f"and the risk lowers the loss of the better of these two\nby {LARGE:.0%} or more in "
+        f"{found.count_own(-1)} of {found.n}. "
         f"[docs/auto](docs/auto/README.md) has that and other sets, and what it takes."
     )
 
 
-def paper_text(results: Results) -> str:
+def paper_text(found: Settings) -> str:
     """Return our losses beside the best that the paper prints."""
-    found = against_paper(results)
     rows = [
-        [name, *(f"{o:.2f} / {b:.2f}" for o, b in cells), f"{found.ratio_of(name):.2f}"]
+        [name, *(f"{c.ours:.2f} / {c.best:.2f}" for c in cells), f"{found.ratio_of(name):.2f}"]
         for name, cells in found.cells.items()
     ]
-    text = (
-        f"At most the best of the paper's {len(PAIRS) + len(BENCHMARKS)} methods, at two decimals "
-        f"as printed, in **{found.count(strictly=False)} of {len(SETS) * len(COSTS)}** settings, "
-        f"and less in **{found.count(strictly=True)}**; mean ratio **{found.ratio():.3f}**, and "
-        f"**{found.ratio(without=LEAKS):.4f}** without {LEAKS}, whose folds have rows of every "
-        f"patient on both sides."
-    )
+    header = ["deferral loss, ours / best", *(f"c = {cost}" for cost in COSTS), "mean ratio"]
+    text = "AutoRisk beside the best of the paper's methods at that price, as printed."
     if missed := found.missed():
         text += f" Not reached: {'; '.join(missed)}."
-    header = ["deferral loss, ours / best", *(f"c = {cost}" for cost in COSTS), "mean ratio"]
     return "\n\n".join(["## The paper's folds", text, markdown_table(header, rows)])
 
 
 def pairs_text(results: Results, where: str) -> str:
     """Return in how many cells we are significantly worse than the sixteen pairs, or better."""
-    cells, worse, better = [], [], []
-    for name in results.sets:
-        for cost in COSTS:
-            ours = results.values("loss", name, DEFAULT, cost)
-            for pair in PAIRS:
-                theirs = results.values("loss", name, pair, cost)
-                gaps = [ours[fold] - theirs[fold] for fold in sorted(ours.keys() & theirs.keys())]
-                cells.append(f"{name} at {cost} against {pair}")
-                worse.append(worse_p(gaps, test_share=TEST_SHARE))
-                better.append(worse_p([-gap for gap in gaps], test_share=TEST_SHARE))
-    found = [cell for cell, p in zip(cells, holm(worse), strict=True) if p < LEVEL]
-    ahead = sum(p < LEVEL for p in holm(better))
+    cells = {
+        f"{name} at {cost} against {pair}": results.paired("loss", name, DEFAULT, pair, cost)
+        for name in results.sets
+        for cost in COSTS
+        for pair in PAIRS
+    }
+    found = paired_tests(cells, test_share=TEST_SHARE)
     text = (
-        f"Paired over folds with our own reproduction of the {len(PAIRS)} pairs {where}, the two "
-        f"sets of the next section included ({len(cells)} comparisons, one-sided t-tests with "
-        f"Nadeau and Bengio's correction, Holm's over all of them, at {LEVEL:.0%}): significantly "
-        f"worse in **{len(found)}**, significantly better in {ahead}."
+        f"Beside our own reproduction of the {len(PAIRS)} pairs {where}, the two sets without "
+        f"flaws below included ({found.n} comparisons): significantly worse in "
+        f"**{len(found.worse)}**, significantly better in {len(found.better)}. *Significantly*, "
+        f"everywhere on this page: one-sided t-tests over folds with Nadeau and Bengio's "
+        f"correction, Holm's over all comparisons of the sentence, at {LEVEL:.0%}."
     )
-    return text + (f" Worse: {'; '.join(found)}." if found else "")
+    return text + (f" Worse: {'; '.join(found.worse)}." if found.worse else "")
+
+
+def trivial_text(found: Settings) -> str:
+    """Return our losses beside always and never deferring with the same predictor."""
+    rows = [
+        [
+            name,
+            f"{cells[0].never:.2f}",
+            *(f"{c.ours:.3f} ({c.ours / c.trivial:.2f})" for c in cells),
+            f"{found.ratio_of(name, 'own'):.2f}",
+        ]
+        for name, cells in found.cells.items()
+    ]
+    header = ["set", "never", *(f"c = {cost}" for cost in COSTS), "mean ratio"]
+    text = (
+        "Deferral loss and, in brackets, its ratio to the better of always deferring, which costs "
+        "c, and never deferring, which costs the loss of AutoRisk's own predictor."
+    )
+    return "\n\n".join(["## Beside always and never", text, markdown_table(header, rows)])
 
 
 def variants_text(runs: dict[str, Results]) -> str:
@@ -192,85 +175,35 @@ def variants_text(runs: dict[str, Results]) -> str:
     text = (
         "On patients that the predictor has not seen, and with wine's usual target, beside the "
         "best of our sixteen pairs at that price (the best of sixteen on the test rows, which "
-        "nobody could have known). Folds by patient are told to `fit` as `groups`. Deferring "
-        "everything costs c."
+        "nobody could have known). Folds by patient are told to `fit` as `groups`. Always "
+        "deferring costs c; never is with AutoRisk's own predictor."
     )
     return "\n\n".join(
         ["## Without the flaws of two sets", text, markdown_table(header, rows, n_text=2)]
     )
 
 
-def further_text(records: list[dict[str, Any]]) -> str:
-    """Return the sets that played no part in the design."""
-    values: dict[tuple[str, float, str], dict[int, float]] = {}
-    never: dict[tuple[str, float], dict[int, float]] = {}
-    for r in records:
-        values.setdefault((r["set"], r["cost"], r["method"]), {})[r["fold"]] = r["loss"]
-        if r["method"] == OURS:
-            never.setdefault((r["set"], r["cost"]), {})[r["fold"]] = r["never"]
-    settings = list(dict.fromkeys((r["set"], r["cost"]) for r in records))
-    rows, as_good, cells, p_values = [], 0, [], []
-    for name, cost in settings:
-        methods = {m: list(v.values()) for (s, c, m), v in values.items() if (s, c) == (name, cost)}
-        ours = np.array(methods.pop(OURS))
-        means = {method: float(np.mean(losses)) for method, losses in methods.items()}
-        best = min(means, key=lambda method: means[method])
-        good = ours.mean() <= means[best] * (1 + 1e-9)
-        as_good += good
-        accept = np.array(list(never[name, cost].values()))
-        for what, other in (("always", cost), ("never", accept)):
-            cells.append(f"{name} at {cost:g} against {what}")
-            p_values.append(worse_p(list(ours - other), test_share=TEST_SHARE))
-        figure = f"**{ours.mean():.4f}**" if good else f"{ours.mean():.4f}"
-        rows.append([name, f"{cost:g}", figure, f"{means[best]:.4f}", best, f"{accept.mean():.4f}"])
-    bad = [cell for cell, p in zip(cells, holm(p_values), strict=True) if p < LEVEL]
-    sets = len({name for name, _ in settings})
-    text = (
-        f"{sets} sets, with prices and rivals, that were written down in "
-        "`benchmarks/further_sets.py` before the first run on any of them: RF+RF, MLP+RF and a "
-        "constant risk, cross-fitted on the same rows; for classes also the plug-in risk of a "
-        "forest calibrated by temperature, and its entropy, with a threshold chosen out of fold. "
-        f"AutoRisk is at least as good as the best of them, known only afterwards, in "
-        f"**{as_good} of {len(settings)}** settings ({as_good / len(settings):.0%}), and "
-        f"significantly worse than always or never asking (its own predictor) in **{len(bad)}** "
-        f"of {len(cells)} (Holm, {LEVEL:.0%})."
-    )
-    if bad:
-        text += f" Worse: {'; '.join(bad)}."
-    header = ["set", "price", "AutoRisk", "best rival", "which", "never ask"]
-    table = markdown_table(header, rows)
-    return "\n\n".join(["## Sets that played no part in the design", text, table])
+METHOD = f"""## How it works
 
+- **Predictor.** Ridge regression, extra-trees and boosting, fitted on the rows outside each of five
+  folds, where the average over folds answers; two Gaussian processes (Matérn 3/2 and 1/2, a length
+  scale for each feature, on the rows and their Yeo-Johnson scores), whose answers without a row
+  have a closed form, with kernels learnt on the other half of the folds. A convex mixture of
+  these and of the mean has the least squared error on held-out rows. For classes, a log-linear
+  pool of logistic regression, extra-trees and boosting.
+- **Risk.** Held-out losses are regressed on the row, the prediction, the spread of the mixture and
+  the deviations of the processes: by extra-trees on the losses, and by forests and extra-trees on
+  their roots, with the conditional variance added back; five rows a leaf. The mixture with the
+  least squared error on rows out of bag is the risk. For classes there are also plug-in risks, of
+  the calibrated predictor and of its pool with other models, as in `HybridRisk`.
+- **`leaderboard_`** says what each candidate does on held-out rows and which share it has;
+  **`seconds_`** what each part took; **`time_budget`** leaves out what there is no time for.
+- **Rows.** Each fold of the paper tests on a tenth. The pairs and NN+kNNRej fit f on 5/9 of the
+  rest (half of all rows) and g on 4/9; AutoRisk gets all of the rest, and cross-fits. How much of
+  the difference is rows and how much is models, the records of these {len(SETS)} sets do not tell;
+  on the further sets every method learns from the same nine tenths.
 
-def times_text(record: dict[str, Any]) -> str:
-    """Return what fitting takes, in forests."""
-    parts = list(record["sets"][0]["parts"])
-    rows = []
-    for found in record["sets"]:
-        forest = found["forest"]
-        shares = [f"{found['parts'][part] / forest:.1f}" for part in parts]
-        rows.append(
-            [
-                found["set"],
-                f"{found['rows']:,} × {found['features']}",
-                f"{forest:.2f} s",
-                f"**{found['AutoRisk'] / forest:.1f}**",
-                *shares,
-            ]
-        )
-    most = max(found["AutoRisk"] / found["forest"] for found in record["sets"])
-    text = (
-        f"In times of one random forest (100 trees, scikit-learn's defaults) on the same rows, one "
-        f"thread, seconds of the processor: at most {most:.1f} forests. Measured on "
-        f"{record['machine']} by `python -m benchmarks.auto_risk_time`."
-    )
-    header = ["set", "rows", "forest", "AutoRisk", *parts]
-    return "\n\n".join(["## What it takes", text, markdown_table(header, rows, n_text=2)])
-
-
-def choices_text() -> str:
-    """Return what was chosen on which rows."""
-    return """## What was chosen, and on which rows
+## What was chosen, and on which rows
 
 One recipe for all sets. Members, kernels, boosting's settings, leaf sizes and the candidates of the
 risk were chosen on rows held out of the *training* rows of the paper's folds (15 % of them, drawn

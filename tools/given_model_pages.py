@@ -12,12 +12,10 @@ from benchmarks.given_model._sets import FURTHER, UCI
 from benchmarks.given_model.summary import (
     BASELINE,
     CONSTANT,
-    LEVEL,
     ONE_ROW,
     POOLED_LIMIT,
     SPLIT_LIMIT,
     Study,
-    Tests,
     above_in_a_split,
     above_pooled,
     compare,
@@ -26,6 +24,7 @@ from benchmarks.given_model.summary import (
 )
 
 from condrisk.paper._page import markdown_table
+from condrisk.paper._summary import LEVEL, Outcome
 from tools.given_model_more import (
     CALIBRATED,
     classes_study,
@@ -191,7 +190,7 @@ def _by_predictor(values: dict[str, float]) -> str:
     return " / ".join(f"{values[key]:.2f}" for key in AT_MOST)
 
 
-def _tests(tests: Tests) -> str:
+def _tests(tests: Outcome[str]) -> str:
     text = f"worse in {len(tests.worse)} of {tests.n}, better in {len(tests.better)}"
     return text + (f" (worse: {'; '.join(tests.worse)})" if tests.worse else "")
 

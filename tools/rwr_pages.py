@@ -10,10 +10,11 @@ from typing import Any
 from condrisk.paper import read_records
 from condrisk.paper._page import markdown_table
 from condrisk.paper._render import to_markdown
+from condrisk.paper._summary import LEVEL
 from condrisk.paper.rwr._claims import claims_page
 from condrisk.paper.rwr._paper import BENCHMARKS
 from condrisk.paper.rwr._plug_in._page import plug_in_page
-from condrisk.paper.rwr._results import agreement, compare
+from condrisk.paper.rwr._results import agreement, compare, two_errors
 from condrisk.paper.rwr._tables import all_tables
 from condrisk.paper.rwr.report import REPORTS
 
@@ -120,11 +121,13 @@ def agreement_table(runs: dict[str, list[Any]]) -> str:
     for what in counts["paper-sklearn"]:
         cells = [counts[name][what] for name in runs]
         rows.append([what, *(f"{c['agree']} of {c['cells']}" if c["cells"] else "" for c in cells)])
+    share = two_errors(runs["paper-sklearn"])
     note = (
-        "Standard errors are ours, over ten folds; half a unit of the last printed digit is "
-        "allowed for rounding. The embedded folds are other splits of the same rows, and embedded "
-        "parkinsons lacks the patient number, so there agreement says how far the paper's figures "
-        "carry."
+        f"The strict counts come first: two standard errors are {share:.0%} of the RwR loss in the "
+        "median cell. Standard errors are ours, over ten folds; half a unit of the last printed "
+        "digit is allowed for rounding. The embedded folds are other splits of the same rows, and "
+        "embedded parkinsons lacks the patient number, so there agreement says how far the paper's "
+        "figures carry."
     )
     return (
         markdown_table(["cells that agree", *(RUNS[name] for name in runs)], rows) + "\n\n" + note
@@ -145,12 +148,16 @@ def comparison_text(runs: dict[str, list[Any]]) -> str:
             {"risk_l1": "calibrator absolute error", "loss": "deferral loss"}[quantity],
             f"{counts['within_one_se']} of {counts['cells']} ({counts['share']:.1%})",
             f"{counts['larger']} / {counts['smaller']} / {counts['ties']}",
-            f"{counts['p']:.2f}",
+            f"{counts['significant']}",
         ]
         for quantity, counts in found.items()
     ]
-    head = ["", "within one standard error", "larger / smaller / equal", "p of the sign test"]
-    return "\n".join([*lines, markdown_table(head, rows)])
+    head = ["", "within one standard error", "larger / smaller / equal", "significantly"]
+    note = (
+        "*Significantly* larger or smaller: one-sided t-tests over folds with Nadeau and Bengio's "
+        f"correction, Holm's over the cells of a line, at {LEVEL:.0%}."
+    )
+    return "\n".join([*lines, markdown_table(head, rows), "", note])
 
 
 def times_table(runs: dict[str, list[Any]]) -> str:

@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 
 from benchmarks.given_model._protocol import TEST_SHARE
 from benchmarks.given_model._record import Record
-from condrisk.paper._summary import holm, worse_p
+from condrisk.paper._summary import Outcome, paired_tests
 
 Floats = NDArray[np.float64]
 
-LEVEL = 0.05
 CONSTANT, BASELINE = "mean", "forest"
 STACK = "stack"
 # Above these a set and predictor, and a single split, are listed.
@@ -186,42 +185,6 @@ def above_in_a_split(study: Study, method: str) -> list[Outlier]:
 # -- paired tests ----------------------------------------------------------------------------------
 
 
-class Tests(NamedTuple):
-    """How often a method is significantly worse, and better, than others after Holm's correction.
-
-    Attributes
-    ----------
-    n : int
-        The number of comparisons.
-    worse, better : list of str
-        Those that are significant.
-    """
-
-    n: int
-    worse: list[str]
-    better: list[str]
-
-
-def paired(differences: dict[str, Floats], *, test_share: float) -> Tests:
-    """Test each row of differences, ours minus theirs over splits, and correct for their number.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from benchmarks.given_model.summary import paired
-    >>> ours_minus_theirs = {"a": np.array([-1.0, -1.1, -0.9]), "b": np.array([-1.0, 1.0, 0.1])}
-    >>> paired(ours_minus_theirs, test_share=0.25).better
-    ['a']
-    """
-    names = list(differences)
-    found = {}
-    for sign in (1, -1):
-        p_values = [worse_p(list(sign * differences[n]), test_share=test_share) for n in names]
-        corrected = holm(p_values)
-        found[sign] = [n for n, p in zip(names, corrected, strict=True) if p < LEVEL]
-    return Tests(len(names), found[1], found[-1])
-
-
 def compare(
     study: Study,
     ours: str,
@@ -230,7 +193,7 @@ def compare(
     figures: Sequence[str] = ("squared",),
     predictors: list[str] | None = None,
     before: Study | None = None,
-) -> Tests:
+) -> Outcome[str]:
     """Compare a method with others on every set and predictor.
 
     Parameters
@@ -249,14 +212,16 @@ def compare(
         Where the others are looked up, if not in the same study: the same splits, other code.
     """
     other_study = before or study
-    differences = {}
+    cells = {}
     for figure in figures:
         own, there = study.by_split(figure), other_study.by_split(figure)
         for name, i, j in _cells(study, predictors):
             for other in others:
-                gap = own[i, :, j, study.method(ours)] - there[i, :, j, other_study.method(other)]
-                differences[f"{name} against {other} ({figure})"] = gap
-    return paired(differences, test_share=TEST_SHARE[study.protocol])
+                cells[f"{name} against {other} ({figure})"] = (
+                    own[i, :, j, study.method(ours)],
+                    there[i, :, j, other_study.method(other)],
+                )
+    return paired_tests(cells, test_share=TEST_SHARE[study.protocol])
 
 
 def _cells(study: Study, predictors: list[str] | None) -> Iterator[tuple[str, int, int]]:

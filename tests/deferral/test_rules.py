@@ -43,6 +43,16 @@ def test_rounding_takes_no_row_from_a_budget(rate, n):
     assert BudgetRule(rate).fit(risk, risk).defer(risk).sum() == round(rate * n)
 
 
+@pytest.mark.parametrize(("rate", "n", "chance"), [(0.1, 200, 21 / 201), (0.3, 9, 3 / 10)])
+def test_a_new_row_is_deferred_with_the_chance_that_is_stated(rate, n, chance):
+    """Each of n + 1 rows in turn is the new one: exactly the mean over rows that are alike."""
+    risk = np.arange(n + 1.0)
+    deferred = [
+        BudgetRule(rate).fit(np.delete(risk, k), None).defer(risk[[k]])[0] for k in range(n + 1)
+    ]
+    assert np.mean(deferred) == pytest.approx(chance)
+
+
 @given(risks, rates, st.randoms())
 def test_integer_weights_equal_repeats(risk, rate, random):
     weight = np.array([random.randint(0, 3) for _ in risk])

@@ -6,10 +6,11 @@ import statistics
 import numpy as np
 import pytest
 from fake_records import ALL_METHODS, fake_records
+from scipy import stats
 
-from condrisk.paper._summary import PaperValue, Summary, mean_and_se, paired_difference
+from condrisk.paper._summary import PaperValue, Summary, mean_and_se, paired_tests, worse_p
 from condrisk.paper.rwr._paper import COSTS, PAIRS, SETS
-from condrisk.paper.rwr._results import Results, agreement, compare
+from condrisk.paper.rwr._results import Results, agreement, compare, two_errors
 
 PAPER = PaperValue(0.50, None, 0.005)
 
@@ -210,29 +211,18 @@ def test_a_run_is_equal_to_itself():
             "larger": 0,
             "smaller": 0,
             "ties": cells,
-            "p": 1.0,
+            "significant": 0,
         }
 
 
 def test_a_run_that_is_always_larger_is_found_out():
-    records = fake_records(sets=["energy"], n_folds=3)
-    report = compare(records, changed(records, lambda value: value * 1.0001))["risk_l1"]
-    assert (report["larger"], report["smaller"], report["ties"]) == (12, 0, 0)
-    assert report["share"] == 1.0
-    assert report["p"] == pytest.approx(2 * 0.5**12)
-    report = compare(changed(records, lambda value: value * 1.0001), records)["risk_l1"]
-    assert (report["larger"], report["smaller"]) == (0, 12)
-    assert report["p"] == pytest.approx(2 * 0.5**12)
-
-
-def test_sign_test_against_its_definition():
-    a = fake_records(0, sets=["energy", "wine"], methods=PAIRS, n_folds=2)
-    b = fake_records(1, sets=["energy", "wine"], methods=PAIRS, n_folds=2)
-    report = compare(a, b)["loss"]
-    n, k = 96, max(report["larger"], report["smaller"])
-    assert report["larger"] + report["smaller"] == report["cells"] == n
-    upper = sum(math.comb(n, j) for j in range(k, n + 1)) / 2**n
-    assert report["p"] == pytest.approx(min(1.0, 2 * upper))
+    records = fake_records(sets=["energy"], n_folds=10)
+    larger = changed(records, lambda value: value * 1.0001)
+    for a, b, counts in ((records, larger, (12, 0, 0)), (larger, records, (0, 12, 0))):
+        report = compare(a, b)["risk_l1"]
+        assert (report["larger"], report["smaller"], report["ties"]) == counts
+        assert report["share"] == 1.0
+        assert report["significant"] == 12
 
 
 @pytest.mark.parametrize(("factor", "share"), [(0.99, 1.0), (1.01, 0.0)])
@@ -252,17 +242,55 @@ def test_only_shared_folds_are_compared():
     b = [{**record} for record in a if record["fold"] < 2]
     assert compare(a, b)["loss"]["ties"] == 12 * len(COSTS)
     nothing = compare(a, [])["loss"]
-    assert (nothing["cells"], nothing["share"], nothing["p"]) == (0, 0.0, 1.0)
+    assert (nothing["cells"], nothing["share"], nothing["significant"]) == (0, 0.0, 0)
 
 
-def test_paired_differences_leave_out_what_folds_share(seed):
-    rng = np.random.default_rng(seed)
-    hard = dict(enumerate(100 * rng.exponential(size=10)))
-    easier = {fold: value - 0.5 - 0.1 * (fold % 2) for fold, value in hard.items()}
-    difference = paired_difference(easier, hard)
-    assert difference.mean == pytest.approx(0.55)
-    assert difference.se == pytest.approx(statistics.stdev([0.5, 0.6] * 5) / math.sqrt(10))
-    assert paired_difference(easier, {}) is None
+# -- the one standard of tests ---------------------------------------------------------------------
+
+
+def test_p_is_that_of_a_t_test_with_a_larger_error(seed):
+    """Nadeau and Bengio: 1/n + n_test/n_train in place of 1/n; without overlap it is scipy's."""
+    gaps = np.random.default_rng(seed).normal(0.3, size=10)
+    plain = stats.ttest_1samp(gaps, 0.0, alternative="greater")
+    assert worse_p(gaps, test_share=0.0) == pytest.approx(plain.pvalue)
+    t = plain.statistic / math.sqrt(1 + 10 / 9)
+    assert worse_p(gaps, test_share=0.1) == pytest.approx(stats.t.sf(t, 9))
+    assert worse_p(-gaps, test_share=0.1) == pytest.approx(stats.t.cdf(t, 9))
+
+
+def with_t(t, n=10, test_share=0.1):
+    """Return losses of ours and theirs whose corrected t is as given."""
+    noise = np.linspace(-1, 1, n)
+    mean = t * noise.std(ddof=1) * math.sqrt(1 / n + test_share / (1 - test_share))
+    return 5 + mean + noise, np.full(n, 5.0)
+
+
+def test_the_more_cells_the_larger_a_difference_has_to_be():
+    """t of 9 degrees: 1.83 is 5 %, 3.25 is 0.5 %, the bound of Holm's for the first of ten."""
+    even = {k: with_t(0.0) for k in range(9)}
+    for t, alone, among in ((1.7, 0, 0), (2.0, 1, 0), (3.1, 1, 0), (3.4, 1, 1)):
+        for sign, side in ((1, "worse"), (-1, "better")):
+            cell = {"a": with_t(sign * t)}
+            for cells, expected in ((cell, alone), (cell | even, among)):
+                found = paired_tests(cells, test_share=0.1)
+                assert getattr(found, side) == ["a"] * expected
+                assert found.n == len(cells) == len(found.even) + expected
+
+
+def test_rounding_is_no_difference():
+    """A mean of many 0.2 is not 0.2, in every fold alike."""
+    almost = [0.19999999999999996] * 10
+    assert almost != [0.2] * 10
+    assert paired_tests({"a": (almost, [0.2] * 10)}, test_share=0.1).even == ["a"]
+    assert paired_tests({"a": ([0.19] * 10, [0.2] * 10)}, test_share=0.1).better == ["a"]
+
+
+def test_two_standard_errors_as_a_share_of_the_loss():
+    records = fake_records(sets=["energy"], methods=["MLP+RF"], n_folds=4)
+    losses = {cost: [r["costs"][cost]["loss"] for r in records] for cost in COSTS}
+    shares = [statistics.stdev(v) / statistics.fmean(v) for v in losses.values()]  # 2 / √4 = 1
+    assert two_errors(records) == pytest.approx(statistics.median(shares))
+    assert two_errors(records[:1]) is None
 
 
 def test_all_methods_of_the_generator_are_known():

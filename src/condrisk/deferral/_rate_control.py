@@ -24,7 +24,7 @@ class RateControlRule(ControlledRule):
     the rate is given and a bound of the risk follows. With probability `confidence` over the
     calibration rows *both* are true of the population: at most a share `rate` is deferred, and
     E[loss | accepted] <= `risk_bound_`. `BudgetRule` guarantees neither: on new rows its rate
-    varies around what was asked for.
+    varies, and is a little above what was asked for on average.
 
     Parameters
     ----------

@@ -96,9 +96,11 @@ class BudgetRule(BaseEstimator):
     """Defer the riskiest rows, at most a given share of them.
 
     The threshold is the least risk seen in `fit` above which at most a share `rate` of the weight
-    lies. On those rows the rate is never exceeded; on new rows it varies around it, more so the
-    fewer rows there were. Rows that tie with the threshold are accepted, so a constant risk
-    defers none (unless ``rate=1``, which defers everything).
+    lies. On those rows the rate is never exceeded. New rows with risks like those of the n rows in
+    `fit` are deferred with a chance of (⌊rate · n⌋ + 1) / (n + 1) on average, which is up to 1 / n
+    above the rate, and varies more from fit to fit the fewer rows there were. Rows that tie with
+    the threshold are accepted, so a constant risk defers none (unless ``rate=1``, which defers
+    everything).
 
     Parameters
     ----------

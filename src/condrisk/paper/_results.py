@@ -51,6 +51,15 @@ class BaseResults:
         }
         return {fold: value for fold, value in found.items() if value is not None}
 
+    def paired(
+        self, quantity: str, set_name: str, ours: str, theirs: str, cost: Cost = None
+    ) -> tuple[list[float], list[float]]:
+        """Return a quantity of two methods, fold by fold, of the folds that both have."""
+        sides = [self.values(quantity, set_name, method, cost) for method in (ours, theirs)]
+        folds = sorted(sides[0].keys() & sides[1].keys())
+        a, b = ([side[fold] for fold in folds] for side in sides)
+        return a, b
+
     def _value(self, record: Record, quantity: str, cost: Cost) -> float | None:
         if quantity in PER_COST:
             if cost is None:

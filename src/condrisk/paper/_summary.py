@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 # Below this share of their size, differences of means are rounding of float64.
 RELATIVE_ZERO = 1e-12
+LEVEL = 0.05
+Key = TypeVar("Key", bound=Hashable)
 
 
 class PaperValue(NamedTuple):
@@ -106,27 +109,28 @@ def mean_and_se(values: Sequence[float]) -> tuple[float, float | None]:
     return float(array.mean()), float(array.std(ddof=1) / math.sqrt(len(array)))
 
 
-def paired_difference(ours: Mapping[int, float], other: Mapping[int, float]) -> Summary | None:
-    """Return mean and standard error of other - ours over the folds that both have.
+def fold_error(values: ArrayLike, *, test_share: float) -> float:
+    """Return the standard error of a mean over folds.
+
+    Folds that test on different rows learn from rows that overlap: Nadeau and Bengio's correction
+    adds the ratio of rows to test on and to learn from to the variance. A share of zero is for
+    values that share no rows.
 
     Examples
     --------
-    >>> from condrisk.paper._summary import paired_difference
-    >>> paired_difference({0: 1.0, 1: 2.0}, {0: 1.5, 1: 2.5, 2: 9.0})
-    Summary(mean=0.5, se=0.0, n_folds=2, paper=None)
+    >>> from condrisk.paper._summary import fold_error
+    >>> fold_error([1.0, 2.0, 3.0], test_share=0.0), fold_error([1.0, 2.0, 3.0], test_share=0.25)
+    (0.577, 0.816)
     """
-    shared = sorted(ours.keys() & other.keys())
-    if not shared:
-        return None
-    mean, se = mean_and_se([other[fold] - ours[fold] for fold in shared])
-    return Summary(mean, se, len(shared))
+    array = np.asarray(values, dtype=float)
+    overlap = test_share / (1 - test_share)
+    return float(array.std(ddof=1)) * math.sqrt(1 / len(array) + overlap)
 
 
-def worse_p(differences: Sequence[float], *, test_share: float) -> float:
+def worse_p(differences: ArrayLike, *, test_share: float) -> float:
     """Return the one-sided p-value of "ours minus theirs is above zero", over folds.
 
-    Folds that test on different rows learn from rows that overlap: Nadeau and Bengio's correction
-    adds the ratio of rows to test on and to learn from to the variance.
+    The error is that of `fold_error`. One fold decides nothing.
 
     Examples
     --------
@@ -137,10 +141,11 @@ def worse_p(differences: Sequence[float], *, test_share: float) -> float:
     0.5
     """
     array = np.asarray(differences, dtype=float)
-    mean, spread = float(array.mean()), float(array.std(ddof=1))
-    if spread <= RELATIVE_ZERO * abs(mean) or spread == 0:
+    if len(array) < 2:
+        return 0.5
+    mean, error = float(array.mean()), fold_error(array, test_share=test_share)
+    if error <= RELATIVE_ZERO * abs(mean):
         return 0.5 if mean == 0 else float(mean < 0)
-    error = spread * math.sqrt(1 / len(array) + test_share / (1 - test_share))
     return float(stats.t.sf(mean / error, len(array) - 1))
 
 
@@ -159,3 +164,61 @@ def holm(p_values: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[k]))
         corrected[k] = largest
     return corrected
+
+
+class Outcome(NamedTuple, Generic[Key]):
+    """Which cells of a comparison differ significantly.
+
+    Attributes
+    ----------
+    better, even, worse : list
+        The names of the cells where ours is significantly lower, neither, or higher.
+    """
+
+    better: list[Key]
+    even: list[Key]
+    worse: list[Key]
+
+    @property
+    def n(self) -> int:
+        """The number of cells."""
+        return len(self.better) + len(self.even) + len(self.worse)
+
+
+def paired_tests(
+    cells: Mapping[Key, tuple[Sequence[float], Sequence[float]]], *, test_share: float
+) -> Outcome[Key]:
+    """Compare ours with theirs in each cell, over folds: the one standard for such comparisons.
+
+    One-sided t-tests with Nadeau and Bengio's correction, Holm's over all cells, each side by
+    itself, at `LEVEL`. Differences that are rounding of float64 count as none.
+
+    Parameters
+    ----------
+    cells : mapping
+        Ours and theirs, fold by fold, by the name of the cell; less is better.
+    test_share : float
+        The share of the rows that a fold tests on.
+
+    Examples
+    --------
+    >>> from condrisk.paper._summary import paired_tests
+    >>> cells = {"a": ([1.0, 1.1, 0.9], [3.0, 3.0, 3.1]), "b": ([1.0, 2.0, 3.0], [2.0, 2.0, 2.0])}
+    >>> paired_tests(cells, test_share=0.1)
+    Outcome(better=['a'], even=['b'], worse=[])
+    """
+    gaps = [_differences(*pair) for pair in cells.values()]
+    lower, higher = (
+        holm([worse_p(sign * gap, test_share=test_share) for gap in gaps]) for sign in (-1, 1)
+    )
+    found = Outcome[Key]([], [], [])
+    for key, below, above in zip(cells, lower, higher, strict=True):
+        side = found.better if below < LEVEL else found.worse if above < LEVEL else found.even
+        side.append(key)
+    return found
+
+
+def _differences(ours: Sequence[float], theirs: Sequence[float]) -> NDArray[np.float64]:
+    a, b = np.asarray(ours, dtype=float), np.asarray(theirs, dtype=float)
+    rounding = RELATIVE_ZERO * np.maximum(np.abs(a), np.abs(b))
+    return np.where(np.abs(a - b) <= rounding, 0.0, a - b)

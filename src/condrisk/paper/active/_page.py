@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from condrisk.paper._records import Record
-from condrisk.paper._summary import holm
+from condrisk.paper._summary import LEVEL, holm
 from condrisk.paper.active._gap_page import gap_section
 from condrisk.paper.active._phrases import (
     body,
@@ -23,7 +23,6 @@ from condrisk.paper.active._protocol_page import (
     use_section,
 )
 from condrisk.paper.active._results import (
-    LEVEL,
     Comparison,
     across_sets,
     all_comparisons,

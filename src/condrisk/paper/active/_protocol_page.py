@@ -85,8 +85,8 @@ def protocol_section(records: list[Record]) -> str:
             f"sets first: less accurate, and with more noise from fit to fit. "
             f"*Risk*: losses on rows left out, regressed by a forest of {TREES} trees with "
             f"{LEAF} rows a leaf (`RegressionRisk`); for the reduction of risk with classes, the "
-            f"Brier score of the probabilities. *Test*: paired t-test over folds or seeds on the "
-            f"logarithm of the ratio of areas (mean over draws), on UCI sets with Nadeau and "
+            f"Brier score of the probabilities. *Test*: two-sided t-test over folds or seeds on "
+            f"the logarithm of the ratio of areas (mean over draws), on UCI sets with Nadeau and "
             f"Bengio's correction for pools that overlap and Holm's over the eight sets.",
             "The ways to choose:",
             "\n".join(

@@ -13,14 +13,13 @@ from scipy import stats
 
 from condrisk.datasets import UCI_NAMES
 from condrisk.paper._records import Record
-from condrisk.paper._summary import holm
+from condrisk.paper._summary import LEVEL, fold_error, holm, worse_p
 from condrisk.paper.active._settings import CIFAR10, METHODS, SETS, TRAP
 
 Floats = NDArray[np.float64]
 
-LEVEL = 0.05
-# In folds of a tenth, the rows to test on are a ninth of those that labels come from.
-OVERLAP = 1 / 9
+# Of the rows of a UCI set, so many are tested on in each fold; labels come from the others.
+TEST_SHARE = 0.1
 NAMES = {TRAP: "half coins", CIFAR10: "CIFAR-10"}
 
 
@@ -123,7 +122,7 @@ def compare(records: Iterable[Record], method: str) -> dict[str, Comparison]:
         if len(shared) > 1:
             pairs = [(by_seed[method][seed], by_seed["random"][seed]) for seed in shared]
             logs = np.array([_mean_log_ratio(*pair) for pair in pairs])
-            plain[name] = _test(logs, overlap=OVERLAP if name in UCI_NAMES else 0.0)
+            plain[name] = _test(logs, test_share=TEST_SHARE if name in UCI_NAMES else 0.0)
     family = [name for name in plain if name in UCI_NAMES]
     corrected = dict(zip(family, holm([plain[name].p for name in family]), strict=True))
     return {
@@ -143,26 +142,21 @@ class Tested(NamedTuple):
     n_seeds: int
 
 
-def _test(logs: Floats, *, overlap: float) -> Tested:
-    """Test that the mean logarithm is zero.
-
-    Seeds that test on different folds learn from pools that overlap: Nadeau and Bengio's
-    correction adds the ratio of rows to test on and to learn from to the variance.
-    """
-    n = len(logs)
-    mean, spread = float(logs.mean()), float(logs.std(ddof=1))
-    if spread == 0:
-        p = float(mean == 0)
-        return Tested(math.exp(mean), math.exp(mean), math.exp(mean), p, p, n)
-    error, plain = spread * math.sqrt(1 / n + overlap), spread * math.sqrt(1 / n)
+def _test(logs: Floats, *, test_share: float) -> Tested:
+    """Test that the mean logarithm is zero, with and without the correction for overlap."""
+    n, mean = len(logs), float(logs.mean())
+    error = fold_error(logs, test_share=test_share)
     half = float(stats.t.ppf(1 - LEVEL / 2, n - 1)) * error
-    p, p_plain = (float(2 * stats.t.sf(abs(mean) / e, n - 1)) for e in (error, plain))
+    p, p_plain = (
+        2 * min(worse_p(sign * logs, test_share=share) for sign in (-1, 1))
+        for share in (test_share, 0.0)
+    )
     return Tested(math.exp(mean), math.exp(mean - half), math.exp(mean + half), p, p_plain, n)
 
 
 def error_factor(n_seeds: int) -> float:
     """Return by how much the correction for overlap multiplies a standard error."""
-    return math.sqrt(1 + n_seeds * OVERLAP)
+    return math.sqrt(1 + n_seeds * TEST_SHARE / (1 - TEST_SHARE))
 
 
 def across_sets(
@@ -178,7 +172,7 @@ def across_sets(
         logs = logs - np.log([other[name].ratio for name in names])
     if len(logs) < 2:
         return (float(np.exp(logs.mean())), math.nan, math.nan, math.nan)
-    test = _test(logs, overlap=0.0)
+    test = _test(logs, test_share=0.0)
     return test.ratio, test.low, test.high, test.p
 
 

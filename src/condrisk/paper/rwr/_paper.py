@@ -15,6 +15,8 @@ MODELS = ("LR", "MLP", "MLP2", "RF")
 PAIRS = tuple(f"{regressor}+{calibrator}" for regressor in MODELS for calibrator in MODELS)
 BENCHMARKS = ("SelNet", "NN+kNNRej")
 COSTS = ("0.2", "0.5", "1", "2")
+# Of the rows of a set, each of the ten folds tests on so many.
+TEST_SHARE = 0.1
 
 _CELL = re.compile(r"(-?\d+(?:\.(\d+))?)(?: \((\d+(?:\.(\d+))?)\))?")
 # Table 3 leaves out trailing zeros, so that the digits of one cell do not tell its precision.

@@ -7,11 +7,19 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import ClassVar
 
-from scipy import stats
+import numpy as np
 
 from condrisk.paper._results import PER_COST, BaseResults, Cost, Record, in_order
-from condrisk.paper._summary import RELATIVE_ZERO, PaperValue, Summary, mean_and_se
-from condrisk.paper.rwr._paper import BENCHMARKS, COSTS, MODELS, PAIRS, SETS, paper_value
+from condrisk.paper._summary import RELATIVE_ZERO, PaperValue, Summary, mean_and_se, paired_tests
+from condrisk.paper.rwr._paper import (
+    BENCHMARKS,
+    COSTS,
+    MODELS,
+    PAIRS,
+    SETS,
+    TEST_SHARE,
+    paper_value,
+)
 from condrisk.paper.rwr._plug_in._names import OUR_PAIRS
 
 DEFAULT = "condrisk (default)"
@@ -99,7 +107,8 @@ def agreement(records: Iterable[Record]) -> dict[str, dict[str, int]]:
     -------
     dict
         For each kind of agreement, in how many cells (``"agree"``) of those that both have
-        (``"cells"``). A difference in standard errors is that of `Summary.in_se`.
+        (``"cells"``), the strict kinds first. A difference in standard errors is that of
+        `Summary.in_se`.
 
     Examples
     --------
@@ -119,13 +128,37 @@ def agreement(records: Iterable[Record]) -> dict[str, dict[str, int]]:
     counts = {
         "calibrator absolute error within 2 %": _count(error, relative=0.02),
         "RwR loss within 2 % + 0.005": _count(loss, relative=0.02, absolute=0.005),
-        "RwR loss within two standard errors": _count(loss),
         "human rate within 0.02": _count(_published(results, "rate", pairs), absolute=0.02),
+        "RwR loss within two standard errors": _count(loss),
     }
     for method in BENCHMARKS:
         found = _published(results, "loss", [(name, method) for name in results.paper_sets])
         counts[f"{method} within two standard errors"] = _count(found)
     return counts
+
+
+def two_errors(records: Iterable[Record]) -> float | None:
+    """Return two standard errors of the RwR losses as a share of their means, in the median cell.
+
+    Examples
+    --------
+    >>> from condrisk.paper.rwr._results import two_errors
+    >>> records = [
+    ...     {
+    ...         "set": "energy",
+    ...         "fold": k,
+    ...         "method": "MLP+RF",
+    ...         "costs": {"0.5": {"loss": 0.4 + k / 10}},
+    ...     }
+    ...     for k in range(2)
+    ... ]
+    >>> two_errors(records)
+    0.222
+    """
+    results = Results(records)
+    cells = _published(results, "loss", [(s, m) for s in results.paper_sets for m in PAIRS])
+    shares = [2 * cell.se / cell.mean for cell in cells if cell.se is not None]
+    return float(np.median(shares)) if shares else None
 
 
 def compare(
@@ -140,9 +173,8 @@ def compare(
     dict
         For "risk_l1" and "loss": ``cells``; ``within_one_se``, in how many of them the means
         differ by at most one standard error of run a, and ``share``, the same as a share;
-        ``larger``, ``smaller`` and ``ties`` of b against a; ``p`` of the two-sided sign test, ties
-        dropped. Cells of one set share their test rows, so p is smaller than it should be:
-        a large one says more than a small one.
+        ``larger``, ``smaller`` and ``ties`` of b against a; ``significant``, in how many of them
+        b is larger or smaller by `paired_tests`.
 
     Examples
     --------
@@ -153,7 +185,8 @@ def compare(
     ... ]
     >>> b = [{**record, "risk_l1": record["risk_l1"] + 0.1} for record in a]
     >>> compare(a, b)["risk_l1"]
-    {'cells': 1, 'within_one_se': 1, 'share': 1.0, 'larger': 1, 'smaller': 0, 'ties': 0, 'p': 1.0}
+    {'cells': 1, 'within_one_se': 1, 'share': 1.0,
+     'larger': 1, 'smaller': 0, 'ties': 0, 'significant': 1}
     """
     a, b = Results(records_a), Results(records_b)
     methods = [m for m in PAIRS if any(model.startswith("MLP") for model in m.split("+"))]
@@ -212,13 +245,13 @@ def _compare_cells(
         within += abs(mean_b - mean_a) <= (se_a or 0.0) + tolerance
         larger += mean_b - mean_a > tolerance
         smaller += mean_a - mean_b > tolerance
-    n_signs = larger + smaller
+    tests = paired_tests(dict(enumerate(cells)), test_share=TEST_SHARE)
     return {
         "cells": len(cells),
         "within_one_se": within,
         "share": within / len(cells) if cells else 0.0,
         "larger": larger,
         "smaller": smaller,
-        "ties": len(cells) - n_signs,
-        "p": float(stats.binomtest(larger, n_signs).pvalue) if n_signs else 1.0,
+        "ties": len(cells) - larger - smaller,
+        "significant": len(tests.better) + len(tests.worse),
     }

@@ -68,7 +68,8 @@ def _forest_verdict(run: Run, name: str) -> list[str]:
         found = tally(run.results, "RF+RF", rival, [name])
         if found.settings:
             text = (
-                f"RF+RF beats {rival} by two SE at every cost ({found.better} of {found.settings})"
+                f"RF+RF is significantly better than {rival} at every cost ({found.better} of "
+                f"{found.settings})"
             )
             parts.append(Part(text, found.better == found.settings))
     return [verdict_sentence(f"the {run.label} of {name}", parts)] if parts else []

@@ -7,13 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condrisk.paper._summary import holm, worse_p
-from condrisk.paper.rwr._paper import COSTS, MODELS
+from condrisk.paper._summary import paired_tests
+from condrisk.paper.rwr._paper import COSTS, MODELS, TEST_SHARE
 from condrisk.paper.rwr._results import Results
 
-# Of the rows of a set, so many are tested on in each fold.
-TEST_SHARE = 0.1
-LEVEL = 0.05
 # Its folds have rows of every patient on both sides: in means over sets it is left out.
 LEAKS = "parkinsons"
 # What is compared, and at which costs; the squared error is the proper one.
@@ -25,14 +22,12 @@ MEASURES: dict[str, tuple[str | None, ...]] = {
 
 
 class Cell(NamedTuple):
-    """One set and predictor (and cost): the ratio of means over folds, and the tests of it."""
+    """One set and predictor (and cost), and the ratio of means over folds."""
 
     set: str
     predictor: str
     cost: str | None
     ratio: float
-    p_lower: float
-    p_higher: float
 
     def __str__(self) -> str:
         where = f"{self.set}, {self.predictor}"
@@ -71,8 +66,7 @@ class Contrast(NamedTuple):
 def contrast(results: Results, calibrator: str, against: str, measure: str) -> Contrast:
     """Compare two calibrators of the same predictors in one measure.
 
-    One-sided t-tests over folds with Nadeau and Bengio's correction; Holm's over all cells, each
-    side by itself.
+    The tests are those of `paired_tests`, over all cells.
 
     Examples
     --------
@@ -87,44 +81,13 @@ def contrast(results: Results, calibrator: str, against: str, measure: str) -> C
     >>> round(found.ratio(), 2), len(found.lower), len(found.higher)
     (0.51, 1, 0)
     """
-    cells = [
-        cell
-        for name in results.sets
-        for predictor in MODELS
-        for cost in MEASURES[measure]
-        if (cell := _cell(results, name, predictor, calibrator, against, measure, cost))
-    ]
-    lower = holm([cell.p_lower for cell in cells])
-    higher = holm([cell.p_higher for cell in cells])
-    return Contrast(
-        cells,
-        [cell for cell, p in zip(cells, lower, strict=True) if p < LEVEL],
-        [cell for cell, p in zip(cells, higher, strict=True) if p < LEVEL],
-    )
-
-
-def _cell(
-    results: Results,
-    name: str,
-    predictor: str,
-    calibrator: str,
-    against: str,
-    measure: str,
-    cost: str | None,
-) -> Cell | None:
-    ours, theirs = (
-        results.values(measure, name, f"{predictor}+{method}", cost)
-        for method in (calibrator, against)
-    )
-    folds = sorted(ours.keys() & theirs.keys())
-    if not folds:
-        return None
-    differences = [ours[fold] - theirs[fold] for fold in folds]
-    return Cell(
-        name,
-        predictor,
-        cost,
-        sum(ours[fold] for fold in folds) / sum(theirs[fold] for fold in folds),
-        worse_p([-difference for difference in differences], test_share=TEST_SHARE),
-        worse_p(differences, test_share=TEST_SHARE),
-    )
+    pairs = {}
+    for name in results.sets:
+        for predictor in MODELS:
+            for cost in MEASURES[measure]:
+                methods = (f"{predictor}+{calibrator}", f"{predictor}+{against}")
+                ours, theirs = results.paired(measure, name, *methods, cost)
+                if ours:
+                    pairs[Cell(name, predictor, cost, sum(ours) / sum(theirs))] = (ours, theirs)
+    tests = paired_tests(pairs, test_share=TEST_SHARE)
+    return Contrast(list(pairs), tests.better, tests.worse)

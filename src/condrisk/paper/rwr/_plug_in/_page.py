@@ -9,8 +9,9 @@ import numpy as np
 
 from condrisk.paper._page import number
 from condrisk.paper._results import Record
+from condrisk.paper._summary import LEVEL
 from condrisk.paper.rwr._paper import MODELS
-from condrisk.paper.rwr._plug_in._contrast import LEAKS, LEVEL, MEASURES, contrast
+from condrisk.paper.rwr._plug_in._contrast import LEAKS, MEASURES, contrast
 from condrisk.paper.rwr._plug_in._names import (
     FOREST,
     FOREST_ON_MORE,
