@@ -1,10 +1,11 @@
-"""Two sections of the page of docs/given_model: classes, and the distribution itself."""
+"""Sections of the page of docs/given_model: classes, the distribution itself, the mean of g."""
 
 from __future__ import annotations
 
 import numpy as np
 from benchmarks.given_model._record import Record
 from benchmarks.given_model.summary import Study, compare, geometric
+from benchmarks.refit_bias import SLOW, summary
 
 from condrisk.paper._page import markdown_table
 
@@ -104,3 +105,37 @@ def distribution_text(record: Record) -> str:
     )
     table = markdown_table(["CRPS", *methods], rows)
     return "\n\n".join(["## The distribution itself", text, table])
+
+
+def mean_text(sizes: list[int]) -> str:
+    """Return how far the mean of g is from the mean loss on few rows."""
+    rows = []
+    for n in sizes:
+        found = summary(n)
+        for estimate in ("folds only", "RegressionRisk", *SLOW):
+            both = [found.get(f"{estimate}, {kind}") for kind in ("forest", "boosting")]
+            cells = [
+                cell
+                for part in both
+                if part is not None
+                for cell in (
+                    f"{part['bias']:+.1%} ± {part['error of bias']:.1%}",
+                    f"{part['spread']:.2f}",
+                    f"{part['squared']:.2f}",
+                )
+            ]
+            if cells:
+                rows.append([f"{n:,}", estimate, *cells])
+    header = ["rows", "estimate"]
+    for kind in ("forest", "boosting"):
+        header += [f"{kind}: bias", "spread", "squared error"]
+    text = (
+        "Predictors of the folds have seen fewer rows than the one that is kept, and lose more. "
+        "`RegressionRisk` multiplies by `refit_factor_`, from a second cross-fitting on halves of "
+        'the rows; "folds only" is without it. Bias: the mean of g over the mean loss of new '
+        "rows, minus one, over twenty worlds and sets (after ± a standard error over these). "
+        "Spread: its standard deviation over draws of the rows. Squared error is relative to "
+        '"folds only". `python -m benchmarks.refit_bias`.'
+    )
+    table = markdown_table(header, rows, n_text=2)
+    return "\n\n".join(["## The mean of g on few rows", text, table])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +23,7 @@ from benchmarks.given_model.summary import (
     line,
     standard_error,
 )
+from benchmarks.refit_bias import RECORD as BIAS
 
 from condrisk.paper._page import markdown_table
 from condrisk.paper._summary import LEVEL, Outcome
@@ -31,6 +33,7 @@ from tools.given_model_more import (
     classes_text,
     deferral_figures,
     distribution_text,
+    mean_text,
     ratios,
 )
 
@@ -72,6 +75,8 @@ def pages() -> dict[str, str]:
         parts.append(classes_text(Record.read("classes")))
     if has("distribution"):
         parts.append(distribution_text(Record.read("distribution")))
+    if BIAS.exists():
+        parts.append(mean_text(sorted(map(int, json.loads(BIAS.read_text(encoding="utf-8"))))))
     parts += [outliers_text(studies), method_text(studies)]
     return {"README.md": "\n\n".join(parts) + "\n"}
 
