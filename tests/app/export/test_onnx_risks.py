@@ -203,13 +203,23 @@ def test_the_pool_of_a_hybrid_risk_by_its_definition(run_graph):
 @pytest.mark.parametrize(
     ("predictor", "loss", "n_classes"),
     [
-        (None, "absolute_error", 0),
+        (None, None, 0),
+        (None, pinball(0.8), 0),
         (LinearRegression(), None, 0),
         (None, None, 2),
+        (None, [[0, 1], [5, 0]], 2),
         (boosting(random_state=0), "brier", 3),
         (make_pipeline(SimpleImputer(), LinearSVC()), None, 2),
     ],
-    ids=["stack of regressors", "linear", "stack of classifiers", "boosting", "margins"],
+    ids=[
+        "stack of regressors",
+        "a quantile of a stack's distribution",
+        "linear",
+        "stack of classifiers",
+        "the cheapest label by a stack",
+        "boosting",
+        "margins",
+    ],
 )
 def test_automatic_risks(predictor, loss, n_classes):
     """Stacks with Gaussian processes, pools, forests on roots: with gaps where the model may."""
@@ -221,6 +231,13 @@ def test_automatic_risks(predictor, loss, n_classes):
     mixed = model.risk_.mixture_ or model.risk_.committee_
     assert mixed.shares["mean"] < 1
     agrees(model, X, gaps=gaps)
+
+
+def test_a_prediction_that_is_searched_for_is_refused():
+    X, y = rows(n=60)
+    model = Deferral(AutoRisk(loss=huber(0.5), cv=2, random_state=0), cost=0.5).fit(X, y)
+    with pytest.raises(ExportError, match="huber is searched for"):
+        to_onnx(model, schema=X)
 
 
 def light(**options):

@@ -42,17 +42,22 @@ def add_law(graph: Graph, risk: Any, X: Rows, response: str) -> Law:
     """Add the distribution of a risk estimator, and the expected loss of a prediction under it."""
     model = risk.distribution_
     model = model.estimator if is_frozen(model) else model
+    mean, variance, uncertainty = add_distribution(graph, model, X)
+    std = graph.add("Sqrt", variance)
+    found = NUMBER_LOSSES.find(risk.loss_)(graph, risk.loss_, response, (mean, std), model)
+    gap = _gap(graph, response, mean)
+    return Law(mean, variance, uncertainty, gap, found)
+
+
+def add_distribution(graph: Graph, model: Any, X: Rows) -> tuple[str, str, list[str]]:
+    """Add mean and variance of the target, and how far the models of the mean disagree."""
     if type(model) is not DistributionRegressor:
         raise ExportError(
             f"the distribution {type(model).__name__} has no form in ONNX here; "
             f"DistributionRegressor has one."
         )
     mean, uncertainty = _mean(graph, model, X)
-    variance = _variance(graph, model, X, mean, uncertainty)
-    std = graph.add("Sqrt", variance)
-    found = NUMBER_LOSSES.find(risk.loss_)(graph, risk.loss_, response, (mean, std), model)
-    gap = _gap(graph, response, mean)
-    return Law(mean, variance, uncertainty, gap, found)
+    return mean, _variance(graph, model, X, mean, uncertainty), uncertainty
 
 
 def _gap(graph: Graph, response: str, mean: str) -> str:

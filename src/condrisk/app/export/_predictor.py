@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
+from condrisk.app.export._decisions import decision_responses, is_decision
 from condrisk.app.export._graph import Graph, Rows
 from condrisk.app.export._models import add_classifier, add_regressor, add_scores
 from condrisk.app.export._stacks import is_stack, stack_responses
@@ -59,9 +60,11 @@ class Predictor:
 
     def codes(self) -> str:
         """Return the position of the predicted label, shape (n_rows,)."""
-        if "codes" not in self._known:
-            self._known["codes"] = self._add_codes()
-        return self._known["codes"]
+        return self._get("codes", lambda *_: self._add_codes())
+
+    def risk(self) -> str:
+        """Return the expected loss of a decision under its own distribution."""
+        return self._get("risk", None)
 
     def _add_codes(self) -> str:
         graph = self._graph
@@ -77,6 +80,8 @@ class Predictor:
     def _get(self, method: str, add: Any) -> str:
         if method not in self._known and is_stack(self._model):  # all at once
             self._known |= stack_responses(self._graph, self._model, self._X)
+        if method not in self._known and is_decision(self._model):
+            self._known |= decision_responses(self._graph, self._model, self._X)
         if method not in self._known:
             self._known[method] = add(self._graph, self._model, self._X)
         return self._known[method]
@@ -103,6 +108,7 @@ class GivenPredictor(Predictor):
         self, graph: Graph, column: str, *, classes: Any = None, texts: dict[str, int] | None = None
     ) -> None:
         self._graph, self._column, self._texts = graph, column, texts
+        self._model = self._X = None
         self.classes = classes
         self._known = {"predict": column}
 

@@ -193,6 +193,8 @@ def _feature(graph: Graph, risk: Any, predictor: Predictor) -> str:
 
 def _plug_in_risks(graph: Graph, risk: Any, X: Rows, predictor: Predictor) -> dict[str, str]:
     """Return estimates by the predictor's probabilities, and by those of a second model too."""
+    if risk._decides_numbers():
+        return {"plug-in": predictor.risk()}
     if not risk._pools:
         return {}
     own = [predictor.proba()] if risk._feature_method() == "predict_proba" else []
