@@ -30,7 +30,7 @@ def quick_fits():
     from condrisk.learners import DistributionRegressor
 
     def distribution(plan):
-        mean = _predictors._boosted(plan, max_iter=10)
+        mean = _predictors._boosted(plan, max_iter=10, learning_rate=0.4)
         variance = HistGradientBoostingRegressor(max_iter=5)
         return {"distribution": DistributionRegressor(mean, variance)}
 

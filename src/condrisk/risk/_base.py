@@ -380,7 +380,7 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
         loss may be negative, or half of the rows are too few for the predictor.
         """
         n_folds, n_rows = fitted.n_splits, len(y)
-        known = isinstance(self.cv, Integral) and self._has_to_fit_predictor() and self.refit
+        known = isinstance(self.cv, Integral) and self._has_to_fit_predictor()
         if not known or self.loss_.minimum < 0 or not FEWEST_ROWS <= n_rows <= MOST_ROWS:
             return 1.0
         predictor = seeded(self.predictor, self.random_state)
