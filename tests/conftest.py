@@ -31,7 +31,7 @@ def quick_fits():
 
     def distribution(plan):
         mean = _predictors._boosted(plan, max_iter=10, learning_rate=0.4)
-        variance = HistGradientBoostingRegressor(max_iter=5)
+        variance = HistGradientBoostingRegressor(max_iter=10, learning_rate=0.4)
         return {"distribution": DistributionRegressor(mean, variance)}
 
     with pytest.MonkeyPatch.context() as patch:
