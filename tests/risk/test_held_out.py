@@ -72,7 +72,12 @@ def test_against_a_plain_loop():
     for train, test in folds:
         risks[test] = np.maximum(Ridge().fit(X[train], losses[train]).predict(X[test]), 0)
     assert_allclose(risk.held_out_.losses, losses)
-    assert_allclose(risk.held_out_.risks, risks)
+    # Fitted on halves the predictor loses more, and on all rows less by a third of that.
+    halved = np.empty(300)
+    for train, test in KFold(2, shuffle=True, random_state=3).split(X):
+        halved[test] = (LinearRegression().fit(X[train], Y[train]).predict(X[test]) - Y[test]) ** 2
+    factor = min(1, 1 - (halved.mean() / losses.mean() - 1) / 3)
+    assert_allclose(risk.held_out_.risks, factor * risks)
 
 
 def test_rows_of_one_split_and_of_repeated_ones():
@@ -117,7 +122,7 @@ def test_every_fold_has_its_share_of_a_rare_class():
     y = np.repeat(["common", "rare"], [95, 5])
     Noting.fits = ()
     RegressionRisk(Noting(), regressor=Ridge(), random_state=0).fit(X[:100], y)
-    assert sorted(np.sum(labels == "rare") for _, labels in Noting.fits) == [4, 4, 4, 4, 4, 5]
+    assert sorted(np.sum(labels == "rare") for _, labels in Noting.fits) == [2, 3, 4, 4, 4, 4, 4, 5]
 
 
 @pytest.mark.parametrize("calibration", ["temperature", "sigmoid"])
