@@ -104,6 +104,17 @@ def test_the_variance_does_not_shrink_far_from_the_data(world, direction):
     assert model.predict_std(far)[0] > 0.9 * model.predict_std(edge)[0]
 
 
+def test_the_variance_is_not_extrapolated():
+    """A line through falling variances would be below zero out there."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(300, 1))
+    y = (1.5 - X[:, 0]) * rng.normal(size=300)
+    model = DistributionRegressor(DummyRegressor(), LinearRegression(), random_state=0).fit(X, y)
+    edge, far = model.predict_std([[X.max()], [50.0]])
+    assert_allclose(far, edge)
+    assert edge > 0.2
+
+
 def test_weights_groups_and_gaps(world):
     X, y = world.X[:300].copy(), world.y[:300].copy()
     X[::7, 1] = np.nan
