@@ -84,7 +84,7 @@ class LossRegressor(RegressorMixin, BaseEstimator):
 
                                            default   forest/1   forest/5  forest/20   boosting
         Variance of the true risk explained (mean of five seeds)
-        σ² = exp(x₁), d = 5, n = 500          0.77       0.38       0.59       0.63       0.34
+        σ² = exp(x₁), d = 5, n = 500          0.76       0.38       0.59       0.63       0.34
         σ² = exp(x₁), d = 5, n = 20,000       0.96       0.69       0.80       0.87       0.77
         σ² bounded, d = 1, n = 500            0.44      -8.27      -1.86      -0.06      -1.38
         σ² bounded, d = 1, n = 20,000         0.96      -7.17      -1.33       0.22       0.89
