@@ -33,7 +33,7 @@ Function = Callable[[Floats], Floats]
 
 
 class World(NamedTuple):
-    """Rows (ĝ, h, z) as functions of u, uniform on [0, 1]; losses are 1 with probability p, or c."""
+    """Rows (ĝ, h, z) as functions of u, uniform on [0, 1]; losses are 1 with probability p."""
 
     text: str
     estimate: Function

@@ -47,9 +47,7 @@ def test_made_of_intervals_of_u_and_d(seed):
 
 def test_over_the_population_nothing_is_known_but_the_largest_loss(seed):
     g, risk, z = rows(seed)
-    found = risk_error_interval(
-        risk, z, reference=g, confidence=0.96, upper=1.0, over="population"
-    )
+    found = risk_error_interval(risk, z, reference=g, confidence=0.96, upper=1.0, over="population")
     u = (risk - z) ** 2
     np.testing.assert_allclose(found.realised, betting_interval(u, confidence=0.98, upper=1.0))
     d = betting_interval(u - (g - z) ** 2, confidence=0.98, lower=-1.0, upper=1.0)
@@ -89,7 +87,7 @@ def test_a_limit_is_where_the_capital_reaches_its_goal(seen):
 @pytest.mark.parametrize("method", METHODS)
 def test_width_shrinks_in_proportion_as_the_estimates_come_close(method):
     """D = (ĝ − h)(ĝ + h − 2z): a hundredth of the difference, a hundredth of the width."""
-    g, risk, z = rows(0, n=1000)
+    _, risk, z = rows(0, n=1000)
     towards = np.where(risk > 0.5, -0.2, 0.2)
     width = {}
     for apart in (1.0, 0.1, 0.001):
