@@ -67,9 +67,9 @@ def coded_columns(X: Any) -> Floats | None:
     if issparse(X):
         return None
     if not hasattr(X, "shape"):
-        X = np.asarray(X, dtype=object)
+        X = np.asarray(X, dtype=object)  # rows of different lengths have one dimension then
     if len(X.shape) > 2:
-        X = X.reshape(len(X), -1)
+        X = np.asarray(X).reshape(len(X), -1)
     if len(X.shape) < 2 or not X.shape[1]:
         return None
     some = np.arange(X.shape[1])
