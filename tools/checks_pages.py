@@ -38,7 +38,11 @@ def draw(folder: Path) -> None:
 
 def copies_text(record: dict[str, Any]) -> str:
     """Return who is warned of copies, and what the check takes."""
-    sets = dict.fromkeys(r["set"] for r in record["sets"] if r["warning"])
+    warned: dict[str, list[str]] = {}
+    for r in record["sets"]:
+        if r["warning"]:
+            warned.setdefault(r["set"], []).append(r["predictor"])
+    sets = " and ".join(f"{name} ({', '.join(models)})" for name, models in warned.items())
     n_sets = len({r["set"] for r in record["sets"]})
     return "\n".join(
         [
@@ -57,14 +61,16 @@ def copies_text(record: dict[str, Any]) -> str:
             "coefficients learns hardly anything from single rows, so copies do it little harm. "
             "Last column: what the warnings say of the losses, in the mean.",
             "",
-            f"Of the {n_sets} UCI sets, {' and '.join(sets)} are warned of, with a forest and with "
-            "boosting alike. In wine, equal rows have equal targets; in concrete, rows differ by "
-            "a few days of age. Rows of one patient, as in parkinsons, are not found, as they "
-            "differ in most columns: only who knows the patients can give `groups=`.",
+            f"Of the {n_sets} UCI sets, {sets} are warned of. In wine, rows are equal, targets "
+            "included; in concrete, mixtures hardly differ. Rows of one patient, as in parkinsons, "
+            "are not found, as they differ in most columns: only who knows the patients can give "
+            "`groups=`. In solar, equal rows have different targets: they are replicates.",
             "",
             markdown_table(
                 ["rows", "copies", "predictor", "fit, s", "check, s", "share"], _times(record)
             ),
+            "",
+            "Seconds of the processor, one thread.",
             "",
             "Method: `condrisk/risk/_copies.py` and `_clusters.py` say how copies are found, how "
             "they are told from replicates and how the predictor is tried out. Replicates with "
@@ -84,9 +90,9 @@ def _copies_verdict(record: dict[str, Any]) -> str:
     most = max(r["check_seconds"] / r["fit_seconds"] for r in record["time"])
     kept = "within" if most <= LIMIT else "above"
     return (
-        f"In worlds with copies a forest and boosting were warned of them in "
-        f"{min(share['copies']):.0%} to {max(share['copies']):.0%} of the draws; without copies, "
-        f"replicates included, in {max(share['no copies']):.0%} at most. The check took "
+        f"With copies, and a forest or boosting, it did in {min(share['copies']):.0%} of the draws "
+        f"of a world or more; without copies, replicates included, in "
+        f"{max(share['no copies']):.0%} at most. The check took "
         f"{most:.1%} of a fit at most, {kept} the limit of {LIMIT:.0%}."
     )
 
@@ -126,18 +132,19 @@ def error_text(record: dict[str, Any]) -> str:
         [
             r["world"],
             f"{r['n']:,}",
-            f"{r['over']}, {r['method']}",
+            r["over"],
             f"{r['covered_rows'] / draws:.1%}",
             f"{r['covered_population'] / draws:.1%}",
             f"{r['width']:.2g}",
             f"{r['width'] / r['normal_width']:,.1f}",
         ]
         for r in record["found"]
+        if r["method"] == "betting"
     ]
     header = [
         "world",
         "rows",
-        "limits",
+        "limits over",
         "cover, these rows",
         "cover, population",
         "width",
@@ -155,6 +162,7 @@ def error_text(record: dict[str, Any]) -> str:
             "",
             f"At {record['confidence']:.0%}, over {draws:,} samples of each world. Of normal: the "
             "width divided by that of the normal approximation, which holds in the limit only. "
+            "Bernstein's limits, in the record, are wider throughout. "
             f"Worlds: {worlds}.",
             "",
             "Method: the docstring says what is proved. Over rows, the inputs are taken as they "
@@ -170,9 +178,7 @@ def _error_verdict(record: dict[str, Any]) -> str:
     rows = [r for r in record["found"] if r["over"] == "rows"]
     least = min(r["covered_rows"] for r in rows) / record["draws"]
     missed = dict.fromkeys(
-        r["world"]
-        for r in rows
-        if r["covered_population"] < record["confidence"] * record["draws"]
+        r["world"] for r in rows if r["covered_population"] < record["confidence"] * record["draws"]
     )
     gains = [
         width["close", n, "population", "betting"] / width["close", n, "rows", "betting"]

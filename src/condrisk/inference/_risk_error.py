@@ -124,10 +124,10 @@ def risk_error_interval(
     independent and in [0, M]. Then everything holds for the means over these inputs, at every
     number of rows. D = (ĝ − h)(ĝ + h − 2z) lies between its values for z = 0 and z = M, which
     are 2M |ĝ − h| apart, a range that is known: the limits shrink in proportion as h comes near
-    to ĝ. They hold for the population as well if |ĝ − h| is nowhere in it larger than on these
-    rows, which the rows cannot show. Rows have different expectations, so bets may not follow the
-    rows before: where ĝ and h are far apart, limits are up to 1.6 times as wide as over the
-    population.
+    to ĝ. They hold for the population as well if no input in it gives D a value outside of the
+    range that it has on these rows, which the rows cannot show. Rows have different expectations,
+    so bets may not follow the rows before: where ĝ and h are far apart, limits are up to 1.6 times
+    as wide as over the population.
 
     *Over the population.* Let the rows be drawn from it independently. D lies in [−M², M²], and
     the range is all that is known of inputs that were not met: one in n with a difference of M

@@ -3,8 +3,8 @@
 Numbers are replaced by the share of rows that are smaller, read off a few quantiles, so that no
 unit matters; text by codes. Rows that are equal then are exact copies. Of the distinct ones a
 sample is compared with all others: a row is a near copy of another if their distance is below a
-tenth of that to the 30th neighbour, and so small that by chance one row in a hundred would have a
-neighbour there. For that the number of neighbours within a distance r is taken to grow as r^d,
+tenth of that to the 30th neighbour, and so small that by chance two rows in a thousand would have
+a neighbour there. For that the number of neighbours within a distance r is taken to grow as r^d,
 with d from the 4th and 8th neighbours among so few rows that most have no copy there.
 """
 
@@ -27,7 +27,7 @@ FEWEST, MOST = 20, 500
 # Distances are taken from so many rows to all others, in so many columns, to so many neighbours.
 _MOST_ASKED, _MOST_COLUMNS, _N_NEIGHBORS = 1000, 32, 30
 # Near copies: at most this share of the distance to the last neighbour, and by chance this rare.
-_NEAR, _BY_CHANCE = 0.1, 0.01
+_NEAR, _BY_CHANCE = 0.1, 0.002
 # Numbers are replaced by their place between so many quantiles.
 _N_QUANTILES = 33
 # From so many columns on a tree of the rows is slower than all distances.
@@ -130,14 +130,18 @@ def _near(distances: Floats, dimension: float) -> Floats:
 def _dimension(rows: Floats, rng: np.random.Generator) -> float:
     """Return d such that the number of neighbours within a distance r grows as r^d.
 
-    Of so few rows that most copies are not among them.
+    From several samples of so few rows that most copies are not among them.
     """
-    some = rows[rng.permutation(len(rows))[: min(max(50, len(rows) // 20), _MOST_ASKED)]]
-    n_neighbors = min(8, len(some) - 1)
-    distances, _ = NearestNeighbors(n_neighbors=n_neighbors + 1).fit(some).kneighbors(some)
-    far, half = distances[:, n_neighbors], distances[:, n_neighbors // 2]
-    growth = np.median(np.log(np.maximum(far, 1e-300) / np.maximum(half, 1e-300)))
-    return float(np.log(2) / max(float(growth), 1e-3))
+    size = min(max(50, len(rows) // 20), _MOST_ASKED, len(rows))
+    n_samples = min(6, min(len(rows), _MOST_ASKED) // size)
+    order = rng.permutation(len(rows))[: n_samples * size].reshape(n_samples, size)
+    far = min(8, size - 1)
+    growth = []
+    for some in order:
+        distances, _ = NearestNeighbors(n_neighbors=far).fit(rows[some]).kneighbors()
+        ends = np.maximum(distances[:, [far // 2 - 1, far - 1]], 1e-300)
+        growth.append(np.diff(np.log(ends), axis=1))
+    return float(np.log(2) / max(float(np.median(growth)), 1e-3))
 
 
 def _connected(start: Rows, end: Rows, n: int) -> Rows:
