@@ -1,6 +1,6 @@
 """Who is warned of copies among the rows, and what the check takes of the time of a fit.
 
-    python -m benchmarks.copies             # write results/copies.json; about ten minutes
+    python -m benchmarks.copies             # write results/copies.json; a quarter of an hour
     python -m benchmarks.copies --draws 5   # a small try, written nowhere
 
 - Rates: in worlds with copies that share their noise, with replicates whose noise is new, without
