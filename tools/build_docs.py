@@ -19,6 +19,7 @@ The records come from
     python -m benchmarks.risk_control, .risk_control_mapie, .experts, .beyond_support
     python -m benchmarks.monitoring, .scoring, .serving
     python -m benchmarks.architecture, .held_out_rates
+    python -m benchmarks.copies, .risk_error
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from tools import (
     active_pages,
     architecture_pages,
     auto_pages,
+    checks_pages,
     cifar10_pages,
     experts_pages,
     given_model_pages,
@@ -56,6 +58,7 @@ STUDIES = {
     "monitoring": monitoring_pages,
     "operations": operations_pages,
     "architecture": architecture_pages,
+    "checks": checks_pages,
 }
 
 

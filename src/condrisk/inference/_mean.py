@@ -59,7 +59,9 @@ def empirical_bernstein_interval(
     Notes
     -----
     The half-width is √(2 V ln(4/δ) / n) + 7 b ln(4/δ) / (3 (n − 1)) with b = upper − lower and
-    the unbiased variance V (Maurer and Pontil, 2009, Theorem 4 for each side at δ/2).
+    the unbiased variance V (Maurer and Pontil, 2009, Theorem 4 for each side at δ/2). Rows that are
+    independent but of different distributions will do (their Theorem 11): then the interval is
+    for the mean of their expectations.
 
     Examples
     --------

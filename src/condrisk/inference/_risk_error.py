@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from condrisk._validation import check_confidence
 from condrisk.inference._betting import betting_interval
+from condrisk.inference._constant_bets import constant_bets_interval
 from condrisk.inference._mean import (
     Floats,
     MeanInterval,
@@ -20,12 +21,15 @@ from condrisk.inference._mean import (
 )
 
 Method = Literal["betting", "bernstein"] | Callable[..., MeanInterval]
+Over = Literal["rows", "population"]
 Reference = float | ArrayLike | Mapping[str, float | ArrayLike]
 
 
 @dataclass(frozen=True)
 class RiskErrorInterval:
     """What `risk_error_interval` has found; all of it is true at once with the confidence given.
+
+    E is the mean over the inputs of the rows given, or over the population, as was asked for.
 
     Attributes
     ----------
@@ -66,6 +70,7 @@ def risk_error_interval(
     reference: Reference | None = None,
     confidence: float = 0.95,
     upper: float,
+    over: Over = "rows",
     method: Method = "betting",
     random_state: Any = 0,
 ) -> RiskErrorInterval:
@@ -88,11 +93,18 @@ def risk_error_interval(
     upper : float
         The largest loss M that there can be, not the largest seen. For a clipped log loss it is
         −ln of the clip. Risks and references must lie in [0, M] too.
+    over : {"rows", "population"}, default="rows"
+        What the means are taken over: the inputs of these rows, as they are, or the population
+        that the rows were drawn from. Only over rows are two close estimates told apart by few
+        rows; the Notes say why.
     method : {"betting", "bernstein"} or callable, default="betting"
-        How to find the limits; betting gives the narrower ones. A function is called as
-        `betting_interval` is, with the keywords ``confidence``, ``lower`` and ``upper``.
+        How to find the limits; betting gives the narrower ones, the more so the rarer large
+        losses are. A function is called as `betting_interval` is, with the keywords
+        ``confidence``, ``lower`` and ``upper``; over rows, it must hold for independent rows of
+        different expectations.
     random_state : None, int or numpy.random.Generator, default=0
-        Betting takes the rows in random order, so that a sorted table does no harm.
+        Over the population, betting takes the rows in random order, so that a sorted table does
+        no harm.
 
     Returns
     -------
@@ -103,10 +115,24 @@ def risk_error_interval(
     -----
     E(ĝ − g)² is not identified from pairs of risk and loss: with ĝ = ½, a constant g = ½ and a g
     that is a hash of x in {0, 1} give the same pairs, and errors of 0 and ¼. What can be
-    estimated are the means of U = (ĝ − z)² in [0, M²] and D = U − (h − z)² in [−M², M²]. As
+    estimated are the means of U = (ĝ − z)² in [0, M²] and D = U − (h − z)². As
     E[z | x] = g(x), E U = E(ĝ − g)² + E Var(z | x) ≥ E(ĝ − g)² and
     E D = E(ĝ − g)² − E(h − g)² ≤ E(ĝ − g)². Hence E(ĝ − g)² lies between the largest of 0 and the
     lower limits of E D, and the upper limit of E U.
+
+    *Over rows.* Given the inputs of the rows, and so ĝ and h on them, let the losses be
+    independent and in [0, M]. Then everything holds for the means over these inputs, at every
+    number of rows. D = (ĝ − h)(ĝ + h − 2z) lies between its values for z = 0 and z = M, which
+    are 2M |ĝ − h| apart, a range that is known: the limits shrink in proportion as h comes near
+    to ĝ. They hold for the population as well if no input in it gives D a value outside of the
+    range that it has on these rows, which the rows cannot show. Rows have different expectations,
+    so bets may not follow the rows before: where ĝ and h are far apart, limits are up to 1.6 times
+    as wide as over the population.
+
+    *Over the population.* Let the rows be drawn from it independently. D lies in [−M², M²], and
+    the range is all that is known of inputs that were not met: one in n with a difference of M
+    would change E D by M² / n. Limits for E D are never much narrower than that, however close ĝ
+    and h are.
 
     Examples
     --------
@@ -117,11 +143,11 @@ def risk_error_interval(
     >>> z = (rng.uniform(size=5000) < g).astype(float)
     >>> found = risk_error_interval(1 - g, z, reference={"constant": 0.25, "g": g}, upper=1.0)
     >>> found.lower, found.upper  # the truth is E(1 − 2g)² = 1/3
-    (0.316..., 0.511...)
+    (0.30..., 0.51...)
     >>> found.differences["constant"].lower > 0  # worse than a constant
     True
     """
-    interval = _find_method(method, random_state)
+    interval = _find_method(method, over, random_state)
     check_confidence(confidence)
     if not isinstance(upper, int | float | np.number) or not 0 < upper < np.inf:
         raise ValueError(f"upper must be a positive, finite number, got {upper!r}")
@@ -132,10 +158,14 @@ def risk_error_interval(
     each = 1 - (1 - confidence) / (1 + len(references))
     squared, bound = (risks - losses) ** 2, most * most
     realised = interval(squared, confidence=each, lower=0.0, upper=bound)
-    differences = {
-        name: interval(squared - (h - losses) ** 2, confidence=each, lower=-bound, upper=bound)
-        for name, h in references.items()
-    }
+    differences = {}
+    for name, h in references.items():
+        difference = squared - (h - losses) ** 2
+        if over == "population":
+            found = interval(difference, confidence=each, lower=-bound, upper=bound)
+        else:
+            found = _in_range(interval, difference, _ends(risks, h, most), each)
+        differences[name] = found
     lower: Any = np.max([0 * realised.upper, *(d.lower for d in differences.values())], axis=0)
     # Of two limits that contradict each other one is in error: nothing is left to say but where.
     low, high = np.minimum(lower, realised.upper), np.maximum(lower, realised.upper)
@@ -146,13 +176,39 @@ def risk_error_interval(
     )
 
 
-def _find_method(method: Method, random_state: Any) -> Callable[..., MeanInterval]:
+def _ends(risk: Floats, reference: Floats, most: float) -> tuple[Floats, Floats]:
+    """Return the least and the greatest D = (ĝ − h)(ĝ + h − 2z) of each row, for z in [0, M]."""
+    apart, total = risk - reference, risk + reference
+    at_no_loss, at_most = apart * total, apart * (total - 2 * most)
+    return np.minimum(at_no_loss, at_most), np.maximum(at_no_loss, at_most)
+
+
+def _in_range(
+    interval: Callable[..., MeanInterval],
+    rows: Floats,
+    ends: tuple[Floats, Floats],
+    confidence: float,
+) -> MeanInterval:
+    """Return limits for the mean of rows, scaled by the range of all rows of their sample."""
+    low, high = ends[0].min(axis=-1, keepdims=True), ends[1].max(axis=-1, keepdims=True)
+    scale = high - low
+    # Rows without a range, of an estimate that is its own reference, are all zero.
+    unit = np.clip((rows - low) / np.where(scale > 0, scale, 1.0), 0.0, 1.0)
+    found = interval(unit, confidence=confidence, lower=0.0, upper=1.0)
+    parts = [low[..., 0] + scale[..., 0] * part for part in found]
+    return MeanInterval(*(float(part) for part in parts) if rows.ndim == 1 else parts)
+
+
+def _find_method(method: Method, over: str, random_state: Any) -> Callable[..., MeanInterval]:
+    bets: dict[str, Callable[..., MeanInterval]] = {
+        "rows": constant_bets_interval,
+        "population": partial(betting_interval, random_state=random_state),
+    }
+    if over not in bets:
+        raise ValueError(f"over must be one of {', '.join(bets)}, got {over!r}")
     if callable(method):
         return method
-    methods: dict[str, Callable[..., MeanInterval]] = {
-        "betting": partial(betting_interval, random_state=random_state),
-        "bernstein": empirical_bernstein_interval,
-    }
+    methods = {"betting": bets[over], "bernstein": empirical_bernstein_interval}
     if method not in methods:
         raise ValueError(
             f"method must be one of {', '.join(methods)}, or a function, got {method!r}"

@@ -29,6 +29,7 @@ from condrisk._routing import add_part, add_splitter, route_fit
 from condrisk._state import leaves_rows_out
 from condrisk._validation import LARGEST_RISK, check_vector, validated
 from condrisk.losses import Loss, PrecomputedLoss, get_loss
+from condrisk.risk._copies import warn_of_copies
 from condrisk.risk._held_out import HeldOut, Pairs
 from condrisk.risk._learning_curve import FEWEST_ROWS, MOST_ROWS, refit_factor, second_folds
 from condrisk.risk._predictor import PRECOMPUTED, PredictorMixin, Routed
@@ -132,6 +133,7 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
         self._check_parts()
         routed = route_fit(self, self._parts_to_fit(), weight, params)
         self._fit(X, y, prediction, weight, routed)
+        warn_of_copies(self, X, y, routed)
         return self
 
     def _fit_losses(

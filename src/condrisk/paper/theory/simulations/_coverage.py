@@ -131,6 +131,7 @@ def simulate(
                     reference=world.reference(u),
                     confidence=CONFIDENCE,
                     upper=1.0,
+                    over="population",
                     method=method,
                 )
             )

@@ -116,6 +116,7 @@ def _held_out(
             reference=world.reference(u),
             confidence=CONFIDENCE,
             upper=1.0,
+            over="population",
         )
         difference = interval.differences["reference"]
         found.append([interval.lower, interval.upper, difference.lower, difference.upper])
