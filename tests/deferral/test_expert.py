@@ -262,7 +262,6 @@ def test_weights_equal_repeats():
     assert_allclose(weighted.predict_risk(X), repeated.predict_risk(X))
 
 
-@pytest.mark.filterwarnings("ignore:the predictor is worse")  # a constant far off
 def test_numbers_and_probabilities_are_answers_too():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 2)), rng.normal(size=200)
@@ -409,7 +408,6 @@ def test_a_deferral_charges_loss_fee_and_price_of_whoever_answers(world):
         )
 
 
-@pytest.mark.filterwarnings("ignore:the predictor is worse")  # always wrong
 def test_an_expert_that_is_not_frozen_is_lost_in_a_clone_and_the_error_says_so(world):
     expert = ExpertRisk("zero_one", regressor=STUMP)
     expert.fit(world.X, world.y, prediction=1 - world.y)
