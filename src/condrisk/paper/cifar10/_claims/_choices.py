@@ -105,6 +105,6 @@ def measure_matters(results: Results) -> str:
             f"For L, predictor {predictor}, the claim **{found}**."
             for predictor, found in zip(results.predictors, verdicts, strict=False)
         ),
-        "Of ℓ these records say nothing: all are of the log loss. "
-        "[On digits and in a synthetic world](losses.md) there are three.",
+        "Of ℓ these records say nothing: all are of the log loss. `docs/cifar10/losses.md` has "
+        "three losses, on other data.",
     )
