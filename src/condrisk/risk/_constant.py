@@ -204,7 +204,8 @@ def p_of_higher(difference: Floats, weight: Floats, groups: NDArray[Any] | None 
     total = weight * difference
     if groups is not None:
         _, place = np.unique(groups, return_inverse=True)
-        total, weight = np.bincount(place, total), np.bincount(place, weight)
+        total = np.bincount(place, total).astype(np.float64)
+        weight = np.bincount(place, weight).astype(np.float64)
     n = len(total)
     if n < LEAST_ROWS:
         return 1.0
