@@ -171,6 +171,22 @@ def test_one_huge_loss_does_not_shape_the_estimate(seed):
     assert risk.mean() == pytest.approx(loss.mean(), rel=0.35)  # the mean is kept
 
 
+def test_what_the_cap_cuts_off_is_added_to_every_estimate_alike(seed):
+    """One huge loss does not tell where the next one will be: it must not stretch the risk."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(400, 2))
+    plain = np.exp(X[:, 0]) * rng.exponential(size=400)
+    huge = plain.copy()
+    huge[np.argsort(plain)[-30:]] *= np.linspace(1, 50, 30)
+    cut = capped(huge, np.ones(400))
+    without = LossRegressor(random_state=seed).fit(X, cut).predict(X)
+    assert (cut < huge).any()
+    risk = LossRegressor(random_state=seed).fit(X, huge).predict(X)
+    inside = without < 0.2 * cut.max()  # beyond the cap neither estimate is held
+    assert inside.mean() > 0.9
+    assert_allclose((risk - without)[inside], huge.mean() - cut.mean(), rtol=1e-3)
+
+
 def test_losses_are_capped_where_their_tail_amounts_to_twenty():
     rng = np.random.default_rng(0)
     weight = rng.uniform(0.5, 2, size=500)
