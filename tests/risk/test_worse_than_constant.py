@@ -7,9 +7,10 @@ import pytest
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from condrisk import Deferral, RegressionRisk, make_loss
+from condrisk import AutoRisk, Deferral, HybridRisk, PlugInRisk, RegressionRisk, make_loss
 from condrisk.losses import huber, pinball
 from condrisk.metrics import risk_scorer
 
@@ -127,3 +128,12 @@ def test_weights_and_groups_decide_what_counts():
     assert not is_warned("precomputed", X, y, **how, params=bad)
     all_bad = {"prediction": y + 3.0, "groups": groups}
     assert is_warned("precomputed", X, y, **how, params=all_bad)
+
+
+@pytest.mark.parametrize("kind", [PlugInRisk, HybridRisk, AutoRisk])
+def test_every_kind_of_risk_warns(kind):
+    X, y = rare_classes(200)
+    more = {} if kind is AutoRisk else {"probability": GaussianNB()}
+    with pytest.warns(UserWarning, match=WARNING):
+        kind(always("rare"), cv=2, random_state=0, **more).fit(X, y)
+    kind(LogisticRegression(), cv=2, random_state=0, **more).fit(X, y)

@@ -118,6 +118,13 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
         -------
         self : object
             The fitted estimator.
+
+        Warns
+        -----
+        UserWarning
+            If the predictor is worse than the best constant answer on held-out rows, at the 0.1 %
+            level, and, where it is fitted here, also on the rows that it was fitted on: one that
+            has only overfitted noise is not named.
         """
         self._pairs = self._held_out = None
         if loss is not None:
