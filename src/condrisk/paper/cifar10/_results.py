@@ -190,7 +190,7 @@ def paired(
     ...     for m in ("p CNN", "g CNN")
     ... ]
     >>> paired(Results(records), "CNN", "p CNN", "g CNN", "risk_l2")
-    Paired(mean=-2.0, se=0.577, n=3, p=0.0742, less=3, more=0)
+    Paired(mean=-2.0, se=0.577, n=3, p=0.0955, less=3, more=0)
     """
     return paired_values(
         results.values(quantity, predictor, method_a, cost),
