@@ -14,6 +14,7 @@ from condrisk.paper._render import to_markdown
 from condrisk.paper.cifar10._claims import claims_page
 from condrisk.paper.cifar10._tables import all_tables
 from condrisk.paper.cifar10.report import REPORT
+from tools import cifar10_losses_page
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "cifar10"
 
@@ -30,6 +31,7 @@ def pages() -> dict[str, str]:
         "README.md": overview(records),
         "claims.md": claims_page(records),
         "tables.md": tables_page(records),
+        "losses.md": cifar10_losses_page.page(),
     }
 
 
@@ -55,6 +57,7 @@ def overview(records: list[Any]) -> str:
             "- [What the paper claims, and what we find](claims.md)",
             "- [All tables](tables.md): the paper's Tables 1, 2 and 6, accuracies, temperature "
             "scaling, and `HybridRisk` against every method",
+            "- [Other losses, and Platt scaling](losses.md), on digits and in a synthetic world",
             "",
             "## The networks",
             "",

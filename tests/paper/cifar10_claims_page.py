@@ -16,7 +16,10 @@ BEST = "EfficientNet's probabilities without scaling are the best"
 FOLLOWS = "The loss of learning to defer follows the error of the risk"
 BEATEN = "The paper's best figures, beaten?"
 HYBRID = "Recalibrating the risk, which the paper does not try"
-TITLES = [KINDS, BETTER, REPRESENTATIONS, STRENGTH, TEMPERATURE, BEST, FOLLOWS, BEATEN, HYBRID]
+WORKS = "The regression-based method is also effective"
+CHOICE = "The choice of ℓ and of L affects the estimation"
+TITLES = [KINDS, WORKS, BETTER, REPRESENTATIONS, STRENGTH, TEMPERATURE, BEST, CHOICE, FOLLOWS]
+TITLES += [BEATEN, HYBRID]
 
 
 def sections(records):

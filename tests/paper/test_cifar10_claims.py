@@ -8,12 +8,14 @@ from cifar10_claims_page import (
     BEATEN,
     BEST,
     BETTER,
+    CHOICE,
     FOLLOWS,
     KINDS,
     REPRESENTATIONS,
     STRENGTH,
     TEMPERATURE,
     TITLES,
+    WORKS,
     change,
     row,
     sections,
@@ -25,7 +27,13 @@ from scipy import stats
 from condrisk.paper._page import FAILS, HOLDS, PARTLY
 from condrisk.paper.cifar10._claims import claims_page
 from condrisk.paper.cifar10._claims._beaten import paper_best
-from condrisk.paper.cifar10._claims._common import OPEN, REFUTED, difference, verdict_of_tests
+from condrisk.paper.cifar10._claims._common import (
+    OPEN,
+    REFUTED,
+    count_sentence,
+    difference,
+    verdict_of_tests,
+)
 from condrisk.paper.cifar10._claims._probabilities import correlations
 from condrisk.paper.cifar10._paper import COSTS
 from condrisk.paper.cifar10._results import Results, paired_values
@@ -45,6 +53,14 @@ def test_judge():
     assert verdict_of_tests([higher] * 9 + [lower]) == REFUTED
     assert verdict_of_tests([higher] * 8 + [neither] * 2) == FAILS
     assert verdict_of_tests([alone]) == OPEN
+
+
+def test_verdicts_are_corrected_for_the_number_of_comparisons():
+    lower = paired_values(dict(enumerate([1.0, 1.1, 0.9])), dict(enumerate([2.0, 2.1, 2.0])))
+    alone = lower._replace(p=0.02)
+    assert verdict_of_tests([alone]) == HOLDS
+    assert verdict_of_tests([alone] * 5) == FAILS  # 5 · 0.02 = 0.1
+    assert "0 for it, 0 against it, 5 not told" in count_sentence("All", [alone] * 5)
 
 
 def test_difference_as_a_word():
@@ -128,6 +144,35 @@ def test_calibration_against_regression_turns():
     # In L¹, the CNN for probabilities beats the CNN from scratch, and so do the other two.
     start = "With the same network for both, predictor CNN,"
     assert verdict(text, start) == (FAILS, (6, 3, 3))
+
+
+def test_regression_against_no_estimate_turns():
+    text = sections(fake_records(noise=1e-4))[WORKS]
+    # Of the CNN: 0.2 and 0.5 are more than any regression pays, and 1 and 2 more than never.
+    head = ["L² minus constant", *(f"L2D, c={c} minus always" for c in ("0.2", "0.5"))]
+    assert row(text, "predictor CNN")[:3] == head
+    assert row(text, "predictor CNN")[3] == "L2D, c=1 minus never"
+    assert verdict(text, "By L², predictor CNN,") == (HOLDS, (5, 5, 0))
+    worse = fake_records(noise=1e-4)
+    for method in ("g CNN", "g ResNet", "g EffNet"):
+        change(worse, method, 1.0, predictors=["CNN"])
+    text = sections(worse)[WORKS]
+    assert verdict(text, "By L², predictor CNN,") == (FAILS, (5, 2, 3))
+    assert verdict(text, "By L², predictor ResNet,") == (HOLDS, (5, 5, 0))
+
+
+def test_the_order_of_methods_turns_with_the_measure():
+    records = fake_records(noise=1e-4)
+    for record in each(records, set="CNN"):
+        record["risk_l2"] = 2 * record["risk_l1"]
+    text = sections(records)[CHOICE]
+    assert row(text, "CNN")[2:] == ["1.00", "0 of 90", "91"]  # two have the same L¹
+    assert verdict(text, "For L, predictor CNN,")[0] == FAILS
+    for record in each(records, set="CNN", method="p CNN"):  # the worst but one in L¹
+        record["risk_l2"] = 1e-3
+    text = sections(records)[CHOICE]
+    assert row(text, "CNN")[:2] == ["p EffNet", "p CNN"]
+    assert verdict(text, "For L, predictor CNN,")[0] == HOLDS
 
 
 def test_better_probabilities_turn():
@@ -217,7 +262,7 @@ def test_incomplete_records():
         claims_page([])
     assert list(sections(fake_records(predictors=[]))) == [BEATEN]
     found = sections(fake_records(predictors=["CNN"], methods=["p CNN", "p CNN, scaled"]))
-    assert list(found) == [TEMPERATURE, BEATEN]
+    assert list(found) == [TEMPERATURE, CHOICE, BEATEN]
     without = [r for r in fake_records() if r["set"] != "networks"]
     assert list(sections(without)) == TITLES
     some = [r for r in fake_records() if not (r["method"] == "p EffNet" and r["fold"] > 0)]

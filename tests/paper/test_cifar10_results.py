@@ -79,7 +79,7 @@ def test_a_record_twice_is_refused():
 # -- pairs ----------------------------------------------------------------------------------------
 
 
-def test_paired_is_scipys_t_test(seed):
+def test_paired_is_nadeau_and_bengios_t_test(seed):
     records = fake_records(seed, seeds=range(6), noise=0.2)
     results = Results(records)
     for quantity, cost in (("risk_l1", None), ("risk_l2", None), *(("loss", c) for c in COSTS)):
@@ -90,7 +90,10 @@ def test_paired_is_scipys_t_test(seed):
         found = paired(results, "CNN", "Hybrid", "p EffNet", quantity, cost)
         assert found.mean == pytest.approx((a - b).mean())
         assert found.se == pytest.approx(stats.sem(a - b))
-        assert found.p == pytest.approx(stats.ttest_rel(a, b).pvalue)
+        # Their formula: the variance of differences times 1/n plus images tested over learnt from.
+        t = (a - b).mean() / np.sqrt((a - b).var(ddof=1) * (1 / 6 + 6000 / 54000))
+        assert found.p == pytest.approx(2 * stats.t.sf(abs(t), 5))
+        assert found.p > stats.ttest_rel(a, b).pvalue
         assert (found.less, found.more) == ((a < b).sum(), (a > b).sum())
         other = paired(results, "CNN", "p EffNet", "Hybrid", quantity, cost)
         assert (other.mean, other.se, other.p) == pytest.approx((-found.mean, found.se, found.p))
@@ -124,11 +127,11 @@ def test_one_seed_tells_nothing():
 
 
 def test_significance_and_two_standard_errors_are_not_the_same():
-    # t = -2.2 with two degrees of freedom: beyond two standard errors, p = 0.16.
+    # t = -2.2 with two degrees of freedom: beyond two standard errors, p = 0.16 and more.
     x = np.array([-1.0, 0.0, 1.0])
     shift = 2.2 * stats.sem(x)
     found = paired_values(dict(enumerate(x - shift)), dict.fromkeys(range(3), 0.0))
-    assert found.p == pytest.approx(2 * stats.t.cdf(-2.2, 2))
+    assert found.p == pytest.approx(2 * stats.t.cdf(-2.2 / np.sqrt(1 + 3 / 9), 2))
     assert found.by_two_se()
     assert not found.by_two_se(-1)
     assert not found.is_less

@@ -19,6 +19,9 @@ from condrisk.app.serve import create_app
 from condrisk.persistence import ModelFileError, load_model, read_manifest, save_model
 from saved_models import scored_by_service
 
+# A network that is hardly trained: no good predictors.
+pytestmark = pytest.mark.filterwarnings("ignore:the predictor is worse")
+
 
 def frame(n, seed, *, classes=False):
     """Return rows with a gap, whole numbers and categories, and targets of unequal noise."""

@@ -94,6 +94,7 @@ RISKS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:the predictor is worse")  # a mean is no quantile
 @pytest.mark.parametrize("name", RISKS)
 def test_every_risk_estimator_comes_back(name, tmp_path):
     classes = type(RISKS[name]) in (PlugInRisk, HybridRisk)
@@ -119,6 +120,7 @@ def test_native_code_of_scikit_learn_needs_trust(tmp_path):
 # -- functions and classes of the user's ---------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:the predictor is worse")  # being early costs nothing
 def test_a_loss_of_the_users_is_named_as_a_function(tmp_path):
     path = tmp_path / "model.skops"
     model = line(loss=make_loss(late)).fit(X, Y)
@@ -153,6 +155,7 @@ def test_a_model_that_does_not_come_back_is_not_written(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.filterwarnings("ignore:the predictor is worse")  # hardly trained
 def test_an_instance_of_a_network_is_refused_with_what_to_do(tmp_path):
     pytest.importorskip("torch")
     from stranger_nets import Net

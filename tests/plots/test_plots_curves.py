@@ -91,6 +91,7 @@ def test_from_estimator_of_a_classifier(display):
     )
 
 
+@pytest.mark.filterwarnings("ignore:the predictor is worse")  # a made-up predictor
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_predictor_that_lives_elsewhere(display):
     _, world = regression()

@@ -47,6 +47,7 @@ def world():
     return make_gaussian_mixture(400, random_state=0)
 
 
+@pytest.mark.filterwarnings("ignore:the predictor is worse")  # the tree's log loss
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("model", [LogisticRegression(), DecisionTreeClassifier(random_state=0)])
 def test_with_the_true_probabilities_the_risk_is_the_true_one(world, loss, model):

@@ -185,6 +185,7 @@ def test_clip_lifts_the_estimate_to_the_least_loss(rows):
     assert free.predict_risk(np.vstack([far, -far])).min() < 0
 
 
+@pytest.mark.filterwarnings("ignore:the predictor is worse")  # a mean is no quantile
 def test_losses_of_every_kind(rows):
     X, y = rows
     prediction = LinearRegression().fit(X, y)
@@ -202,6 +203,7 @@ def test_losses_of_every_kind(rows):
         assert_allclose(risk.regressor_.coef_, Ridge().fit(X, values).coef_)
 
 
+@pytest.mark.filterwarnings("ignore:the predictor is worse")  # its answers ignore the costs
 def test_a_cost_matrix_prices_errors_in_the_order_of_classes():
     world = make_gaussian_mixture(200, random_state=0)
     y = np.array(["c", "a", "b"])[world.y]

@@ -344,6 +344,8 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
     ) -> float:
         """Return minus the mean deferral loss: the loss where accepted, the cost where not.
 
+        It counts the predictor as well as the risk, so a search over either may rank by it.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)

@@ -203,9 +203,12 @@ class ExpertRisk(BaseEstimator):
             "precomputed", loss=self.loss, regressor=self.regressor, random_state=self.random_state
         )
         given = {} if weight is None else {"sample_weight": weight[rows]}
-        self.risk_ = risk.fit(
-            _safe_indexing(X, rows), y[rows], prediction=prediction[rows], **given
-        )
+        with warnings.catch_warnings():
+            # An expert who was asked about hard rows only may well be worse than a constant.
+            warnings.filterwarnings("ignore", "the predictor is worse than a constant")
+            self.risk_ = risk.fit(
+                _safe_indexing(X, rows), y[rows], prediction=prediction[rows], **given
+            )
         self.assumptions_ = self._assumptions()
         return self
 

@@ -29,6 +29,7 @@ from condrisk._routing import add_part, add_splitter, route_fit
 from condrisk._state import leaves_rows_out
 from condrisk._validation import LARGEST_RISK, check_vector, validated
 from condrisk.losses import Loss, PrecomputedLoss, get_loss
+from condrisk.risk._constant import warn_if_worse_than_constant
 from condrisk.risk._copies import warn_of_copies
 from condrisk.risk._held_out import HeldOut, Pairs
 from condrisk.risk._learning_curve import FEWEST_ROWS, MOST_ROWS, refit_factor, second_folds
@@ -120,6 +121,13 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
         -------
         self : object
             The fitted estimator.
+
+        Warns
+        -----
+        UserWarning
+            If the predictor is worse than the best constant answer on held-out rows, at the 0.1 %
+            level, and, where it is fitted here, also on the rows that it was fitted on: one that
+            has only overfitted noise is not named.
         """
         self._pairs = self._held_out = None
         if loss is not None:
@@ -133,6 +141,7 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
         self._check_parts()
         routed = route_fit(self, self._parts_to_fit(), weight, params)
         self._fit(X, y, prediction, weight, routed)
+        warn_if_worse_than_constant(self, X, y, weight)
         warn_of_copies(self, X, y, routed)
         return self
 
@@ -312,8 +321,11 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
     ) -> float:
         """Return minus the mean squared difference between realised loss and estimated risk.
 
-        In expectation it ranks estimates by their squared error against g itself, so a search
-        over the regressor or the calibration picks what estimates the risk best.
+        In expectation it ranks estimates of the risk of *one* predictor by their squared error
+        against g itself: for a search over the regressor or the calibration. It does not rank
+        predictors. One that always answers a rare class is wrong nearly everywhere, hence its
+        risk is easy to estimate and its score close to zero. A search over predictors ranks by
+        `condrisk.Deferral.score`, or ``scoring=risk_scorer("deferral_loss", cost=...)``.
 
         Parameters
         ----------

@@ -33,6 +33,9 @@ from condrisk import Deferral, PlugInRisk, RegressionRisk
 from condrisk.app.export import ExportError, to_onnx
 from condrisk.learners import LossRegressor, StackedClassifier, StackedRegressor
 
+# Targets that are made up: no good predictors.
+pytestmark = pytest.mark.filterwarnings("ignore:the predictor is worse")
+
 lightgbm = pytest.importorskip("lightgbm")
 xgboost = pytest.importorskip("xgboost")
 catboost = pytest.importorskip("catboost")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from condrisk.paper._page import HALF, MOST, markdown_table
 from condrisk.paper._results import Record
 from condrisk.paper.cifar10._claims._beaten import beaten, recalibration
+from condrisk.paper.cifar10._claims._choices import measure_matters, regression_works
 from condrisk.paper.cifar10._claims._common import REFUTED
 from condrisk.paper.cifar10._claims._methods import (
     best_of_all,
@@ -29,11 +30,13 @@ __all__ = ["claims_page"]
 
 _SECTIONS: tuple[Callable[[Results], str], ...] = (
     calibration_beats_regression,
+    regression_works,
     better_probabilities,
     representations_help,
     strength_helps,
     scaling_hurts,
     best_of_all,
+    measure_matters,
     deferral_follows_error,
     beaten,
     recalibration,
@@ -45,10 +48,10 @@ _INTRODUCTION = f"""\
 This page is computed from records; so are its verdicts. Methods are compared on the same seeds, of
 which each splits the images anew and trains all networks again. A difference is given as mean ±
 standard error, with the numbers of seeds in which it is below and above zero, and p of the paired
-t-test, two-sided. It counts from p < {LEVEL} on; if nothing differed, one in {1 / LEVEL:.0f} would
-count all the same. A claim *holds* if {MOST:.0%} of its comparisons are for it, *in part* if more
-than {HALF:.0%} are, and *{REFUTED}* if {MOST:.0%} are against it. Seeds share images, so that p is
-somewhat smaller than it should be.
+t-test, two-sided, with Nadeau and Bengio's correction, since seeds share images; bold from
+p < {LEVEL} on. A verdict counts comparisons that are significant after Holm's correction for their
+number. A claim *holds* if {MOST:.0%} of its comparisons are for it, *in part* if more than
+{HALF:.0%} are, and *{REFUTED}* if {MOST:.0%} are against it.
 
 L¹ and L² are the mean absolute and squared error of the risk against the realised loss. Only
 differences in L² are, in expectation, differences in error against the true risk. L2D is the loss

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from condrisk.paper._page import FAILS, HALF, HOLDS, MOST, PARTLY
-from condrisk.paper._summary import Summary
+from condrisk.paper._summary import Summary, holm
 from condrisk.paper.cifar10._cells import spread
 from condrisk.paper.cifar10._paper import COSTS, paper_value
 from condrisk.paper.cifar10._results import Paired, Results, paired
@@ -32,6 +32,7 @@ def verdict_of_tests(tests: Sequence[Paired]) -> str:
     """
     if all(test.p is None for test in tests):
         return OPEN
+    tests = corrected(tests)
     lower = sum(test.is_less for test in tests) / len(tests)
     higher = sum(test.is_more for test in tests) / len(tests)
     if lower >= MOST:
@@ -41,11 +42,28 @@ def verdict_of_tests(tests: Sequence[Paired]) -> str:
     return PARTLY if lower > HALF else FAILS
 
 
+def corrected(tests: Sequence[Paired]) -> list[Paired]:
+    """Return the tests with p-values corrected for their number, by Holm's method.
+
+    Examples
+    --------
+    >>> from condrisk.paper.cifar10._results import Paired
+    >>> from condrisk.paper.cifar10._claims._common import corrected
+    >>> [test.p for test in corrected([Paired(-1.0, 0.3, 9, p, 8, 1) for p in (0.04, 0.01)])]
+    [0.04, 0.02]
+    """
+    known = holm([1.0 if test.p is None else test.p for test in tests])
+    return [
+        test if test.p is None else test._replace(p=p) for test, p in zip(tests, known, strict=True)
+    ]
+
+
 def count_sentence(where: str, tests: Sequence[Paired], claim: str = "the claim") -> str:
     """Return the verdict, and what it was counted from."""
     found = verdict_of_tests(tests)
     if found == OPEN:
         return f"{where} {claim} **{found}**."
+    tests = corrected(tests)
     lower, higher = sum(t.is_less for t in tests), sum(t.is_more for t in tests)
     return (
         f"{where} {claim} **{found}**: of {len(tests)} comparison{'s' * (len(tests) > 1)} {lower} "
