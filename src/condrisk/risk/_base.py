@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABCMeta, abstractmethod
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -23,7 +22,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from condrisk._crossfit import CrossFitted, Job, Split, cross_fit, make_splits, seeded
+from condrisk._crossfit import CrossFitted, Job, Split, cross_fit, make_splits
 from condrisk._delegate import Assessment
 from condrisk._routing import add_part, add_splitter, route_fit
 from condrisk._state import leaves_rows_out
@@ -32,7 +31,6 @@ from condrisk.losses import Loss, PrecomputedLoss, get_loss
 from condrisk.risk._constant import warn_if_worse_than_constant
 from condrisk.risk._copies import warn_of_copies
 from condrisk.risk._held_out import HeldOut, Pairs
-from condrisk.risk._learning_curve import FEWEST_ROWS, MOST_ROWS, refit_factor, second_folds
 from condrisk.risk._predictor import PRECOMPUTED, PredictorMixin, Routed
 from condrisk.risk._responses import Responses
 
@@ -378,47 +376,6 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
     def _parts_to_fit(self) -> dict[str, Any]:
         predictor = {"predictor": self.predictor} if self._has_to_fit_predictor() else {}
         return predictor | self._parts()
-
-    def _factor_of_refit(
-        self,
-        X: Any,
-        y: NDArray[Any],
-        loss: NDArray[np.float64],
-        fitted: CrossFitted,
-        weight: NDArray[Any] | None,
-        routed: Routed,
-    ) -> float:
-        """Return how much less the predictor that is kept is expected to lose than those of folds.
-
-        One where that cannot be told: nothing was cross-fitted, the folds are the user's own, the
-        loss may be negative, or half of the rows are too few for the predictor.
-        """
-        n_folds, n_rows = fitted.n_splits, len(y)
-        known = isinstance(self.cv, Integral) and self._has_to_fit_predictor()
-        if not known or self.loss_.minimum < 0 or not FEWEST_ROWS <= n_rows <= MOST_ROWS:
-            return 1.0
-        predictor = seeded(self.predictor, self.random_state)
-        job = Job(predictor, routed["predictor"], (self.loss_.response,))
-        try:
-            splits = make_splits(
-                second_folds(n_folds),
-                X,
-                y,
-                classifier=self._task() == "classification",
-                groups=routed["splitter"].get("groups"),
-                random_state=self.random_state,
-            )
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the first cross-fitting has said it
-                again = cross_fit([job], X, y, splits, classes=self._classes, n_jobs=self.n_jobs)
-        except ValueError:
-            return 1.0
-        second = self._losses(y[again.rows], again.responses[0][self.loss_.response])
-        means = [
-            float(np.average(values, weights=None if weight is None else weight[rows]))
-            for values, rows in ((loss, fitted.rows), (second, again.rows))
-        ]
-        return refit_factor(*means, n_folds)
 
     def _folds_of(self, fitted: CrossFitted, groups: NDArray[Any] | None) -> list[Split]:
         """Return how pairs are held out from the estimate of their risk.

@@ -10,7 +10,17 @@ Of the two the one that changes less is taken.
 
 from __future__ import annotations
 
+import warnings
+from numbers import Integral
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
+
+from condrisk._crossfit import CrossFitted, Job, cross_fit, make_splits, seeded
+from condrisk.risk._predictor import Routed
+
+Floats = NDArray[np.float64]
 
 # Half of the rows to fit on are the cheapest second point; where two folds are the first, quarters.
 FEW_FOLDS, OTHERWISE = 2, 4
@@ -48,3 +58,55 @@ def refit_factor(first: float, second: float, n_folds: int) -> float:
     line = 1 - (second / first - 1) * (1 / share - 1) / (1 / other - 1 / share)
     power = (second / first) ** (-np.log(1 / share) / np.log(share / other))
     return float(np.clip(max(line, power), LEAST_FACTOR, 1.0))
+
+
+def factor_of_refit(
+    risk: Any,
+    X: Any,
+    y: NDArray[Any],
+    loss: Floats,
+    fitted: CrossFitted,
+    weight: NDArray[Any] | None,
+    routed: Routed,
+) -> float:
+    """Return how much less the predictor that is kept is expected to lose than those of folds.
+
+    One where that cannot be told: nothing was cross-fitted, the folds are the user's own, the loss
+    may be negative, or half of the rows are too few for the predictor.
+
+    Parameters
+    ----------
+    risk : BaseRisk
+        A risk estimator whose predictor has just been cross-fitted.
+    X, y, weight, routed
+        What it is fitted on.
+    loss : ndarray of shape (n_pairs,)
+        The held-out losses.
+    fitted : CrossFitted
+        What they are losses of.
+    """
+    known = isinstance(risk.cv, Integral) and risk._has_to_fit_predictor()
+    if not known or risk.loss_.minimum < 0 or not FEWEST_ROWS <= len(y) <= MOST_ROWS:
+        return 1.0
+    method = risk.loss_.response
+    job = Job(seeded(risk.predictor, risk.random_state), routed["predictor"], (method,))
+    try:
+        splits = make_splits(
+            second_folds(fitted.n_splits),
+            X,
+            y,
+            classifier=risk._task() == "classification",
+            groups=routed["splitter"].get("groups"),
+            random_state=risk.random_state,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the first cross-fitting has said it
+            again = cross_fit([job], X, y, splits, classes=risk._classes, n_jobs=risk.n_jobs)
+    except ValueError:
+        return 1.0
+    second = risk._losses(y[again.rows], again.responses[0][method])
+    means = [
+        float(np.average(values, weights=None if weight is None else weight[rows]))
+        for values, rows in ((loss, fitted.rows), (second, again.rows))
+    ]
+    return refit_factor(*means, fitted.n_splits)

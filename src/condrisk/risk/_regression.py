@@ -16,6 +16,7 @@ from condrisk.learners import LossRegressor
 from condrisk.risk._base import BaseRisk, check_regressor
 from condrisk.risk._features import beside
 from condrisk.risk._held_out import Pairs
+from condrisk.risk._learning_curve import factor_of_refit
 from condrisk.risk._predictor import Routed
 from condrisk.risk._responses import Responses, held_out_at_once
 
@@ -165,7 +166,7 @@ class RegressionRisk(BaseRisk):
         if self._task() == "classification":
             self._check_loss_classes(self.classes_)
         loss = self._losses(y[fitted.rows], fitted.responses[0][self.loss_.response])
-        self.refit_factor_ = self._factor_of_refit(X, y, loss, fitted, sample_weight, routed)
+        self.refit_factor_ = factor_of_refit(self, X, y, loss, fitted, sample_weight, routed)
         self._regress(X, loss, fitted, sample_weight, routed)
 
     def _fit_to_losses(
