@@ -105,8 +105,8 @@ def factor_of_refit(
     except ValueError:
         return 1.0
     second = risk._losses(y[again.rows], again.responses[0][method])
-    means = [
+    first, last = (
         float(np.average(values, weights=None if weight is None else weight[rows]))
         for values, rows in ((loss, fitted.rows), (second, again.rows))
-    ]
-    return refit_factor(*means, fitted.n_splits)
+    )
+    return refit_factor(first, last, fitted.n_splits)

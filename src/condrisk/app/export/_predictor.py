@@ -108,7 +108,7 @@ class GivenPredictor(Predictor):
         self, graph: Graph, column: str, *, classes: Any = None, texts: dict[str, int] | None = None
     ) -> None:
         self._graph, self._column, self._texts = graph, column, texts
-        self._model = self._X = None
+        self._model = None
         self.classes = classes
         self._known = {"predict": column}
 
