@@ -21,6 +21,7 @@ from sklearn.neighbors import KNeighborsRegressor
 
 from condrisk import RegressionRisk, make_loss, pinball
 from condrisk.datasets import load_uci, make_gaussian_mixture, make_heteroscedastic
+from condrisk.learners import LossRegressor
 
 
 class Recorder(RegressorMixin, BaseEstimator):
@@ -152,6 +153,19 @@ def test_groups_stay_together(cv, n_fits, fits, rows):
     for train in folds:
         held_out = np.setdiff1d(np.arange(60), train)
         assert not np.intersect1d(groups[train], groups[held_out]).size
+
+
+def test_the_default_regressor_is_judged_on_folds_of_the_predictor():
+    """Losses of one fold are those of one fitted predictor: what it lacks they share."""
+    world = make_heteroscedastic(200, random_state=0)
+    risk = RegressionRisk(LinearRegression(), random_state=0).fit(world.X, world.y)
+    fold = np.empty(200, dtype=int)
+    for k, (_, test) in enumerate(KFold(5, shuffle=True, random_state=0).split(world.X)):
+        fold[test] = k
+    regressor = LossRegressor(random_state=risk.regressor_.random_state)
+    regressor.fit(world.X, risk.held_out_.losses, groups=fold)
+    expected = risk.refit_factor_ * regressor.predict(world.X)
+    assert_allclose(risk.predict_risk(world.X), expected)
 
 
 def test_a_number_of_folds_means_shuffled_folds(fits, rows):
