@@ -1,7 +1,7 @@
 """What a predictor fitted on all rows is expected to lose, from the losses of two cross-fittings.
 
 A cross-fitted predictor has seen fewer rows than the one that is kept, so its held-out losses are
-too high for that one: with five folds on 200 rows by a fifth, for a forest or boosting. A second
+too high for that one, the more so the fewer rows there are (``benchmarks/refit_bias.py``). A second
 cross-fitting with other folds gives a second point of the learning curve, and two curves through
 both points are followed to the size of all rows: a line in one over the number of rows, which is
 right where noise sets the pace, and a power of that number, which is right where there is none.
