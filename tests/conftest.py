@@ -1,6 +1,7 @@
 """Fixtures that every test may use."""
 
 import os
+from functools import partial
 
 import pytest
 from hypothesis import settings
@@ -24,7 +25,7 @@ def seed(request):
 @pytest.fixture(scope="module")
 def quick_fits():
     """Fit tables with few trees: as many kinds of parts, files a tenth as large."""
-    from sklearn.ensemble import HistGradientBoostingRegressor
+    from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingRegressor
 
     from condrisk.app.models import _predictors
     from condrisk.learners import DistributionRegressor
@@ -36,6 +37,6 @@ def quick_fits():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_predictors, "_distribution", distribution)
-        patch.setattr(_predictors, "MOST_ROWS_FOR_TREES", 0)
+        patch.setattr(_predictors, "ExtraTreesClassifier", partial(ExtraTreesClassifier, 10))
         patch.setattr("condrisk.risk._correction.N_TREES", 5)
         yield

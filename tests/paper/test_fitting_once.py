@@ -18,7 +18,10 @@ from condrisk.paper.rwr._data import load_set
 from condrisk.paper.rwr._fitting import Rows, fit_methods
 from condrisk.paper.rwr._methods import make_methods, make_pair, pair_names
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore:the predictor is worse than a constant"),
+]
 
 
 class Counting(RegressorMixin, BaseEstimator):

@@ -49,8 +49,9 @@ def test_no_risk_has_seen_the_loss_of_its_row(predictor):
     given = {"prediction": np.zeros(300)} if predictor == "precomputed" else {}
     held_out = risk.fit(X, Y, **given).held_out_
     assert_array_equal(held_out.rows, np.arange(300))
-    assert_array_equal(held_out.risks, -1.0)  # none is known
-    assert_allclose(risk.predict_risk(X), held_out.losses)  # all were seen by the last fit
+    factor = risk.refit_factor_  # one unless the predictor was fitted again
+    assert_array_equal(held_out.risks, -factor)  # none is known
+    assert_allclose(risk.predict_risk(X), factor * held_out.losses)  # the last fit has seen all
 
 
 def test_nothing_is_estimated_before_somebody_asks():

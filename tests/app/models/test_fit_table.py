@@ -21,8 +21,6 @@ from condrisk.app.tables import TableError, check_rows
 from condrisk.metrics import aurc, deferral_loss, deferral_rate
 from saved_models import classes, save_table_model, table
 
-pytestmark = pytest.mark.usefixtures("quick_fits")
-
 
 def small(forest):
     return partial(forest, n_estimators=20)

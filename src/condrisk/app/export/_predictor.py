@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from condrisk.app.export._decisions import decision_responses, is_decision
-from condrisk.app.export._graph import Graph, Rows
+from condrisk.app.export._graph import Graph, Rows, numeric
 from condrisk.app.export._models import add_classifier, add_regressor, add_scores
 from condrisk.app.export._stacks import is_stack, stack_responses
 from condrisk.losses import encode
@@ -108,7 +108,7 @@ class GivenPredictor(Predictor):
         self, graph: Graph, column: str, *, classes: Any = None, texts: dict[str, int] | None = None
     ) -> None:
         self._graph, self._column, self._texts = graph, column, texts
-        self._model = None
+        self._model, self._X = None, numeric(column, 1)
         self.classes = classes
         self._known = {"predict": column}
 

@@ -188,7 +188,8 @@ class RwRStudy(Study):
             # The paper's networks are stopped after 800 epochs, converged or not.
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.filterwarnings("ignore", message="Got `batch_size` less than 1 or larger")
-            # The folds are the paper's, copies or not.
+            # Predictors are the paper's, good or not, and so are the folds, copies or not.
+            warnings.filterwarnings("ignore", message="the predictor is worse than a constant")
             warnings.filterwarnings("ignore", message=".* of the rows have copies or near copies")
             X_test, y_test = data.X[test], data.y[test]
             for fitted in fit_methods(methods, rows.take(train)):
