@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
 
 from condrisk._distributions import Conditional, standard_points, with_moments
 
 Floats = NDArray[np.float64]
+
+# Distributions that have points for each row are asked for so many rows at a time.
+ROWS_AT_A_TIME = 2000
 
 
 def _levels() -> tuple[Floats, Floats]:
@@ -35,6 +40,22 @@ def conditional_of(model: Any, X: Any) -> Conditional:
     read = _reader(model)
     assert read is not None, "fit has checked it"
     return read(model, X)
+
+
+def conditionals_of(model: Any, X: Any) -> Iterator[tuple[NDArray[np.intp], Conditional]]:
+    """Yield some rows and the distributions that a fitted model gives them, until all are through.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted.
+    X : array-like of shape (n_samples, n_features)
+        Rows, of a kind that can be indexed.
+    """
+    n_rows = _num_samples(X)
+    for start in range(0, n_rows, ROWS_AT_A_TIME):
+        rows = np.arange(start, min(start + ROWS_AT_A_TIME, n_rows))
+        yield rows, conditional_of(model, _safe_indexing(X, rows))
 
 
 def _reader(model: Any) -> Callable[[Any, Any], Conditional] | None:

@@ -7,13 +7,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
-from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.utils import get_tags, indexable
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metadata_routing import MetadataRouter, process_routing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from condrisk._adapters import conditional_of, has_distribution
+from condrisk._adapters import conditionals_of, has_distribution
 from condrisk._crossfit import respond
 from condrisk._distributions import Conditional
 from condrisk._expected_loss import best_class, best_prediction, expected_loss
@@ -24,9 +24,6 @@ from condrisk.learners._stack import HeldOutStack
 from condrisk.losses import CostMatrix, Loss, get_loss
 
 Floats = NDArray[np.float64]
-
-# Distributions that have points for each row are asked for so many rows at a time.
-ROWS_AT_A_TIME = 2000
 
 
 def _model_has(method: str) -> Any:
@@ -172,10 +169,8 @@ class BayesDecision(MetaEstimatorMixin, BaseEstimator):
         if isinstance(self.model_, DistributionRegressor):
             return self._number(self.model_.predict_conditional(X))
         (X,) = indexable(X)
-        n_rows = _num_samples(X)
-        blocks = np.split(np.arange(n_rows), range(ROWS_AT_A_TIME, n_rows, ROWS_AT_A_TIME))
-        laws = (conditional_of(self.model_, _safe_indexing(X, rows)) for rows in blocks)
-        return np.concatenate([self._number(law) for law in laws])
+        laws = conditionals_of(self.model_, X)
+        return np.concatenate([self._number(law) for _, law in laws])
 
     @available_if(_model_has("predict_proba"))
     def predict_proba(self, X: Any) -> NDArray[Any]:

@@ -11,7 +11,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.validation import _check_method_params, _num_samples
 
-from condrisk._adapters import conditional_of, has_distribution
+from condrisk._adapters import conditionals_of, has_distribution
 from condrisk._crossfit import CrossFitted, Split, fit_on, rows_of, seeded
 from condrisk._delegate import is_frozen
 from condrisk._distributions import Conditional
@@ -23,9 +23,6 @@ from condrisk.risk._base import BaseRisk
 from condrisk.risk._loss_law import LossPoints
 
 Floats = NDArray[np.float64]
-
-# Distributions that have points for each row are asked for so many rows at a time.
-ROWS_AT_A_TIME = 2000
 
 
 class Plugged(NamedTuple):
@@ -188,8 +185,5 @@ def _laws(model: Any, X: Any) -> Iterator[tuple[Any, Conditional, Floats]]:
         law, uncertainty = model.predict_parts(X)
         yield slice(None), law, uncertainty
         return
-    n_rows = _num_samples(X)
-    for start in range(0, n_rows, ROWS_AT_A_TIME):
-        rows = np.arange(start, min(start + ROWS_AT_A_TIME, n_rows))
-        law = conditional_of(model, _safe_indexing(X, rows))
+    for rows, law in conditionals_of(model, X):
         yield rows, law, np.empty((len(rows), 0))
