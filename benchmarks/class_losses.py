@@ -52,7 +52,11 @@ RECORD = Path(__file__).parent.parent / "results" / "class_losses.json"
 SEEDS, NOISE, N_ROWS, CERTAIN = 10, 6.0, 1800, 1e-6
 ERRORS = ["L1", "L2", "bias"]
 LOSSES = ("log_loss", "brier", "zero_one")
-SCALINGS = {"": None, ", temperature": "temperature", ", Platt": "sigmoid"}
+SCALINGS: dict[str, Literal["temperature", "sigmoid"] | None] = {
+    "": None,
+    ", temperature": "temperature",
+    ", Platt": "sigmoid",
+}
 SQUARED, ABSOLUTE = "g, L²", "g, L¹"
 CRITERIA = {SQUARED: "squared_error", ABSOLUTE: "absolute_error"}
 DIGITS, MIXTURE = "noisy digits", "Gaussian mixture"
