@@ -1,4 +1,4 @@
-"""The page of docs/checks, from results/copies.json and results/risk_error.json."""
+"""The pages of docs/checks; the first from results/copies.json and results/risk_error.json."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from condrisk.paper._page import markdown_table
+from tools.checks_worlds import worlds_page
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 MODELS = ("forest", "boosting", "linear")
@@ -14,7 +15,7 @@ LIMIT = 0.1  # of the time of a fit, set before the first run
 
 
 def pages() -> dict[str, str]:
-    """Return the text of the page by its name."""
+    """Return the texts of the pages by their names."""
     copies, error = (
         json.loads((RESULTS / name).read_text(encoding="utf-8"))
         for name in ("copies.json", "risk_error.json")
@@ -26,7 +27,7 @@ def pages() -> dict[str, str]:
         error_text(error),
         "",
     ]
-    return {"README.md": "\n".join(parts)}
+    return {"README.md": "\n".join(parts), "worlds.md": worlds_page()}
 
 
 def draw(folder: Path) -> None:
