@@ -148,7 +148,7 @@ class PlugInRisk(ClassPlugIn, DistributionRisk, LossLawMixin):
         loss: Any = None,
         probability: Any = None,
         distribution: Any = None,
-        calibration: Literal["temperature", "sigmoid", "isotonic"] | None = None,
+        calibration: Literal["temperature", "sigmoid", "isotonic"] | None = "temperature",
         cv: Any = 5,
         refit: bool = True,
         n_jobs: int | None = None,
@@ -230,7 +230,8 @@ class PlugInRisk(ClassPlugIn, DistributionRisk, LossLawMixin):
 
     def _check_parts(self) -> None:
         if self._task() != "classification":
-            self._refuse(probability=self.probability, calibration=self.calibration)
+            other = None if self.calibration == "temperature" else self.calibration
+            self._refuse(probability=self.probability, calibration=other)
             self._check_distribution()
             return
         self._refuse(distribution=self.distribution)

@@ -163,7 +163,8 @@ def _methods(
     """Yield name, estimator and the rows to fit it on."""
     plug_in: dict[str, Any] = {"loss": "log_loss", "random_state": seed}
     for other, model in trained.probabilities.items():
-        yield f"p {other}", PlugInRisk(predictor, probability=model, **plug_in), parts.held
+        raw = PlugInRisk(predictor, probability=model, calibration=None, **plug_in)
+        yield f"p {other}", raw, parts.held
         scaled = PlugInRisk(predictor, probability=model, calibration="temperature", **plug_in)
         yield f"p {other}, scaled", scaled, parts.held
     for other in REGRESSORS:
@@ -176,8 +177,9 @@ def _methods(
     # Its few parameters are learnt on the same five folds of every seed's rows.
     yield "Hybrid", HybridRisk(predictor, probability=every, loss="log_loss"), parts.held
     yield "constant", _regression(predictor, DummyRegressor()), parts.held
-    yield "own entropy", PlugInRisk(predictor, probability=predictor, **plug_in), parts.held
+    own = PlugInRisk(predictor, probability=predictor, calibration=None, **plug_in)
+    yield "own entropy", own, parts.held
 
 
 def _regression(predictor: Any, regressor: Any) -> RegressionRisk:
-    return RegressionRisk(predictor, loss="log_loss", regressor=regressor)
+    return RegressionRisk(predictor, loss="log_loss", regressor=regressor, features="x")
