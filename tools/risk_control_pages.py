@@ -257,8 +257,8 @@ def model_text(record: dict[str, Any]) -> str:
             f"{line['n_rows']:,} rows of three normal clouds, target {line['target']:g}, "
             f"confidence {line['confidence']:g}, {n:,} repetitions, judged with the true "
             f"conditional risk of {line['n_eval']:,} fresh rows. Without rows set aside the "
-            f"out-of-fold losses are tested as if they were new; how often that goes wrong depends on the model, and "
-            f"nothing is promised.",
+            f"out-of-fold losses are tested as if they were new; how often that goes wrong "
+            f"depends on the model, and nothing is promised.",
             markdown_table(["rows to test on", "violations", "accepted"], rows),
         ]
     )
