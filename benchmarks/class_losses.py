@@ -8,10 +8,12 @@ of ten seeds draws noise or rows and splits them as the paper splits CIFAR-10: 5
 predictor, 40 % for the calibrators, 10 % to test on. Of the calibrators' rows a third is kept from
 the probability models: scaling learns on it. The predictor is a network of one hidden layer. The
 probability models are such a network, a forest and a logistic regression; each as it is, with a
-temperature, and with Platt's sigmoid for each class against the rest, normalised, as in
-scikit-learn. Two regressions of the loss on row and response are boosted trees that minimise the
-squared (L²) or the absolute (L¹) error, on all of the calibrators' rows. Seed 99 was a trial; the
-run of the record was the first of its seeds.
+temperature, and with Platt's sigmoid for each class against the rest, normalised. scikit-learn's
+sigmoid is one of the decision function or, where there is none, as for the network and the forest,
+of the probability. Platt's was made for scores without bounds, so one of the log-odds is measured
+too. Two regressions of the loss on row and response are boosted trees that minimise the squared
+(L²) or the absolute (L¹) error, on all of the calibrators' rows. Seed 99 was a trial; the run of
+the record was the first of its seeds, but for the log-odds, which were added later.
 """
 
 from __future__ import annotations
@@ -21,13 +23,14 @@ import platform
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import scipy
 import sklearn
 from numpy.typing import NDArray
-from sklearn.base import clone
+from scipy.special import logit
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_digits
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
@@ -46,13 +49,36 @@ from condrisk.losses import get_loss
 from condrisk.metrics import risk_error
 
 RECORD = Path(__file__).parent.parent / "results" / "class_losses.json"
-SEEDS, NOISE, N_ROWS = 10, 6.0, 1800
+SEEDS, NOISE, N_ROWS, CERTAIN = 10, 6.0, 1800, 1e-6
+ERRORS = ["L1", "L2", "bias"]
 LOSSES = ("log_loss", "brier", "zero_one")
-SCALINGS = {"": None, ", temperature": "temperature", ", Platt": "sigmoid"}
-CRITERIA = {"g, L²": "squared_error", "g, L¹": "absolute_error"}
+SCALINGS: dict[str, Literal["temperature", "sigmoid"] | None] = {
+    "": None,
+    ", temperature": "temperature",
+    ", Platt": "sigmoid",
+}
+SQUARED, ABSOLUTE = "g, L²", "g, L¹"
+CRITERIA = {SQUARED: "squared_error", ABSOLUTE: "absolute_error"}
 DIGITS, MIXTURE = "noisy digits", "Gaussian mixture"
 
 Rows = tuple[NDArray[Any], NDArray[Any]]
+
+
+class Parts(NamedTuple):
+    """The rows for scaling (and the constant), for regressions of the loss, and to test on."""
+
+    held: Rows
+    calibrators: Rows
+    test: Rows
+
+
+class Models(NamedTuple):
+    """A frozen predictor, frozen models of probabilities, and regressors with their inputs."""
+
+    predictor: Any
+    probabilities: dict[str, Any]
+    regressors: dict[str, Any]
+    features: Literal["x", "x+response"]
 
 
 def rows_of(name: str, seed: int) -> Rows:
@@ -72,7 +98,7 @@ def network(seed: int) -> Any:
     return make_pipeline(StandardScaler(), layer)
 
 
-def models(seed: int) -> dict[str, Any]:
+def probability_models(seed: int) -> dict[str, Any]:
     """Return the models of class probabilities, not fitted."""
     return {
         "network": network(1000 + seed),
@@ -81,21 +107,70 @@ def models(seed: int) -> dict[str, Any]:
     }
 
 
-def methods(
-    predictor: Any, probabilities: dict[str, Any], held: Rows, calibrators: Rows, loss: str
-) -> Iterator[tuple[str, Any]]:
+class LogOdds(ClassifierMixin, BaseEstimator):
+    """A fitted classifier whose scores are the log-odds of its probabilities."""
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Do nothing: it is fitted."""
+        return self
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels."""
+        return self.estimator.classes_
+
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Return class probabilities."""
+        return self.estimator.predict_proba(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable label."""
+        return self.estimator.predict(X)
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Return log-odds; those of 0 and 1 are made finite."""
+        return logit(np.clip(self.predict_proba(X).astype(float), CERTAIN, 1 - CERTAIN))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
+def methods(models: Models, parts: Parts, loss: str) -> Iterator[tuple[str, Any]]:
     """Yield the name and the fitted estimator of every method."""
-    for name, model in probabilities.items():
+    predictor = models.predictor
+    for name, model in models.probabilities.items():
         for scaling, calibration in SCALINGS.items():
             risk = PlugInRisk(predictor, loss=loss, probability=model, calibration=calibration)
-            yield f"p {name}{scaling}", risk.fit(*held)
-    for name, criterion in CRITERIA.items():
-        trees = HistGradientBoostingRegressor(
-            loss=criterion, max_iter=40, max_leaf_nodes=8, random_state=0
+            yield f"p {name}{scaling}", risk.fit(*parts.held)
+        scores = FrozenEstimator(LogOdds(model))
+        risk = PlugInRisk(predictor, loss=loss, probability=scores, calibration="sigmoid")
+        yield f"p {name}, Platt of log-odds", risk.fit(*parts.held)
+    for name, regressor in models.regressors.items():
+        regression = RegressionRisk(
+            predictor, loss=loss, regressor=regressor, features=models.features
         )
-        risk = RegressionRisk(predictor, loss=loss, regressor=trees, features="x+response")
-        yield name, risk.fit(*calibrators)
-    yield "constant", RegressionRisk(predictor, loss=loss, regressor=DummyRegressor()).fit(*held)
+        yield name, regression.fit(*parts.calibrators)
+    constant = RegressionRisk(predictor, loss=loss, regressor=DummyRegressor(), features="x")
+    yield "constant", constant.fit(*parts.held)
+
+
+def measure(name: str, seed: int, models: Models, parts: Parts) -> Iterator[dict[str, Any]]:
+    """Yield a record for each loss: by method, the errors of the risk on the rows to test on."""
+    X, y = parts.test
+    for loss in LOSSES:
+        found = get_loss(loss)
+        response = getattr(models.predictor, found.response)(X)
+        values = found(y, response, classes=models.predictor.classes_)
+        errors = {}
+        for method, risk in methods(models, parts, loss):
+            g = risk.predict_risk(X)
+            norms = [risk_error(values, g, norm=1), risk_error(values, g, norm=2)]
+            errors[method] = [float(f"{v:.5g}") for v in (*norms, float((g - values).mean()))]
+        mean = float(f"{values.mean():.5g}")
+        yield {"set": name, "seed": seed, "loss": loss, "mean_loss": mean, "errors": errors}
 
 
 def one_seed(name: str, seed: int) -> Iterator[dict[str, Any]]:
@@ -104,22 +179,21 @@ def one_seed(name: str, seed: int) -> Iterator[dict[str, Any]]:
     rest, test = train_test_split(np.arange(len(y)), test_size=0.1, stratify=y, random_state=seed)
     own, other = train_test_split(rest, test_size=4 / 9, stratify=y[rest], random_state=seed)
     fit, held = train_test_split(other, test_size=1 / 3, stratify=y[other], random_state=seed)
-    predictor = FrozenEstimator(network(seed).fit(X[own], y[own]))
-    probabilities = {
-        kind: FrozenEstimator(clone(model).fit(X[fit], y[fit]))
-        for kind, model in models(seed).items()
-    }
-    parts = (X[held], y[held]), (X[other], y[other])
-    for loss in LOSSES:
-        found = get_loss(loss)
-        values = found(y[test], getattr(predictor, found.response)(X[test]), classes=np.unique(y))
-        errors = {}
-        for method, risk in methods(predictor, probabilities, *parts, loss):
-            g = risk.predict_risk(X[test])
-            norms = [risk_error(values, g, norm=1), risk_error(values, g, norm=2)]
-            errors[method] = [float(f"{v:.5g}") for v in (*norms, float((g - values).mean()))]
-        mean = float(f"{values.mean():.5g}")
-        yield {"set": name, "seed": seed, "loss": loss, "mean_loss": mean, "errors": errors}
+    models = Models(
+        FrozenEstimator(network(seed).fit(X[own], y[own])),
+        {
+            kind: FrozenEstimator(clone(model).fit(X[fit], y[fit]))
+            for kind, model in probability_models(seed).items()
+        },
+        {
+            kind: HistGradientBoostingRegressor(
+                loss=criterion, max_iter=40, max_leaf_nodes=8, random_state=0
+            )
+            for kind, criterion in CRITERIA.items()
+        },
+        "x+response",
+    )
+    yield from measure(name, seed, models, Parts(*((X[r], y[r]) for r in (held, other, test))))
 
 
 def main() -> None:
@@ -138,7 +212,7 @@ def main() -> None:
             "scipy": scipy.__version__,
             "scikit-learn": sklearn.__version__,
         },
-        "errors": ["L1", "L2", "bias"],
+        "errors": ERRORS,
         "records": records,
     }
     write_whole(RECORD, json.dumps(record) + "\n")

@@ -10,7 +10,7 @@ The records come from
     condrisk reproduce rwr -o results/rwr/embedded-fast
     condrisk reproduce rwr --folds paper --plug-in -o results/rwr/plug-in
     condrisk reproduce cifar10 --seeds 10 --first-seed 3 -o results/cifar10
-    python -m benchmarks.gpu_cifar10, .class_losses
+    python -m benchmarks.gpu_cifar10, .cifar10_losses, .class_losses
     condrisk reproduce theory -o results/theory
     condrisk reproduce active --embeddings FILE.npy -o results/active
     python -m benchmarks.auto_risk_time

@@ -1,4 +1,7 @@
-"""The page docs/cifar10/losses.md, from results/class_losses.json."""
+"""The page docs/cifar10/losses.md, from results/cifar10/losses.json and results/class_losses.json.
+
+The first is left out while it is not there: it takes a GPU.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from condrisk.paper._page import FAILS, HOLDS, grade, markdown_table
+from condrisk.paper._page import FAILS, HOLDS, grade, markdown_table, section
 from condrisk.paper._summary import holm, worse_p
 
-RECORD = Path(__file__).resolve().parents[1] / "results" / "class_losses.json"
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+CIFAR10, SMALL = RESULTS / "cifar10" / "losses.json", RESULTS / "class_losses.json"
 LEVEL, TEST_SHARE = 0.05, 0.1
-MODELS, SCALINGS = ("p network", "p forest", "p logistic"), ("temperature", "Platt")
+TEMPERATURE, PLATT, LOG_ODDS = "temperature", "Platt", "Platt of log-odds"
+SCALINGS = {
+    TEMPERATURE: "temperature scaling",
+    PLATT: "Platt scaling",
+    LOG_ODDS: "Platt scaling of log-odds",
+}
 SQUARED, ABSOLUTE, CONSTANT = "g, L²", "g, L¹", "constant"
 Floats = NDArray[np.float64]
 
@@ -42,6 +51,12 @@ class Study:
         self.losses = list(dict.fromkeys(line["loss"] for line in record["records"]))
         self.cells = [(name, loss) for name in self.sets for loss in self.losses]
         self.methods: list[str] = list(record["records"][0]["errors"])
+        self.models = [m for m in self.methods if f"{m}, {PLATT}" in self.methods]
+
+    @property
+    def n_seeds(self) -> int:
+        """The number of seeds."""
+        return len({line["seed"] for line in self.record["records"]})
 
     def values(self, cell: tuple[str, str], method: str, measure: str) -> Floats:
         """Return a figure of a method by seed."""
@@ -125,47 +140,68 @@ def sizes(study: Study, name: str) -> tuple[int, int]:
     return found.below + found.above, found.n
 
 
+def load(path: Path) -> Study:
+    """Return the study of a record."""
+    return Study(json.loads(path.read_text(encoding="utf-8")))
+
+
 def page() -> str:
     """Return the page."""
-    study = Study(json.loads(RECORD.read_text(encoding="utf-8")))
-    return "\n".join(
-        [
-            "# Other losses, and Platt scaling",
-            "",
-            "The records of CIFAR-10 hold the log loss and temperatures. The paper speaks of other "
-            "losses too, and calls its temperature Platt scaling. Both are measured here on "
-            "smaller sets: what is so on CIFAR-10, this page does not say.",
-            "",
-            *_verdicts(study),
-            "",
-            "## Squared error of the risk, over that of a constant",
-            "",
-            _table(study),
-            "",
-            "## How it was measured",
-            "",
-            _method(study),
-            "",
-        ]
+    small = load(SMALL)
+    parts = [("Digits and a Gaussian mixture", small)]
+    methods = [_small_method(small)]
+    if CIFAR10.exists():
+        large = load(CIFAR10)
+        parts.insert(0, ("CIFAR-10", large))
+        methods.insert(0, _cifar10_method(large))
+    methods.append(
+        f"Tests over seeds with Nadeau and Bengio's correction, Holm's over the cells of a "
+        f"sentence, {LEVEL:.0%} on both sides together."
+    )
+    lines = [
+        "# Other losses, and Platt scaling",
+        "",
+        "The study of CIFAR-10 has the log loss and temperatures. The paper speaks of other losses "
+        "too, and calls its temperature Platt scaling. Here are three losses, and Platt's sigmoids "
+        "beside the temperature.",
+        "",
+    ]
+    for title, study in parts:
+        lines += [f"## {title}", "", *verdicts(study), "", _table(study), ""]
+    lines += ["## How it was measured", "", *(f"{text}\n" for text in methods)]
+    return "\n".join(lines)
+
+
+def claims_section() -> str:
+    """Return the verdicts of CIFAR-10 for the page of claims; nothing while there is no record."""
+    if not CIFAR10.exists():
+        return ""
+    study = load(CIFAR10)
+    found = [*loss_verdicts(study), regression_verdict(study), *scaling_verdicts(study)]
+    return section(
+        "Other losses ℓ, and Platt's own scaling",
+        "“[T]he choice of loss functions ℓ and L also affects the estimation process”, and "
+        "“Platt scaling worsens calibration performance” (experiments), under three losses and "
+        "with Platt's sigmoids; the figures are in `docs/cifar10/losses.md`.",
+        "\n".join(found),
     )
 
 
-def _verdicts(study: Study) -> list[str]:
+def verdicts(study: Study) -> list[str]:
+    """Return every verdict on a study, a line each."""
+    found = study.compare([(SQUARED, CONSTANT)], "L2")
+    return [
+        *loss_verdicts(study),
+        regression_verdict(study),
+        *scaling_verdicts(study),
+        f"- “The regression-based method is also effective”, against a constant by L²: "
+        f"**{grade(found.below / found.n)}** ({found} not told from chance).",
+    ]
+
+
+def loss_verdicts(study: Study) -> list[str]:
+    """Return whether ℓ matters, for each set."""
     lines = []
-    for scaling in SCALINGS:
-        pairs = [(m, f"{m}, {scaling}") for m in MODELS]
-        for label, measure in (("L¹", "L1"), ("L²", "L2")):
-            found = study.compare(pairs, measure)
-            lines.append(
-                f"- “Applying {scaling} scaling worsens” the risk, by {label}: "
-                f"**{grade(found.below / found.n)}** ({found} not told from chance)."
-            )
-    rivals = [(f"{m}, temperature", f"{m}, Platt") for m in MODELS]
-    found = study.compare(rivals, "L2")
-    lines.append(
-        f"- A temperature is better than Platt's sigmoids, by L²: "
-        f"**{grade(found.below / found.n)}** ({found} not told from chance)."
-    )
     for name in study.sets:
         differ, pairs = sizes(study, name)
         opposite, told = turned(study, name)
@@ -175,18 +211,40 @@ def _verdicts(study: Study) -> list[str]:
             f"between two losses are significant), **{HOLDS if opposite else FAILS}** for the "
             f"order of methods (opposite in {opposite} of {told} pairs that two losses tell apart)."
         )
+    return lines
+
+
+def regression_verdict(study: Study) -> str:
+    """Return whether it matters which L a regression of the loss minimises."""
     found = study.compare([(SQUARED, ABSOLUTE)], "L2")
-    biases = [study.bias(cell, ABSOLUTE) for cell in study.cells]
-    lines.append(
-        f"- The choice of L does, where the loss is regressed: minimising L² is better than L¹ by "
-        f"L² in {found.below} of {found.n} cells; the risk by L¹ is {-max(biases):.0%} to "
-        f"{-min(biases):.0%} too low, since it is a median."
+    biases = {m: [100 * study.bias(cell, m) for cell in study.cells] for m in (SQUARED, ABSOLUTE)}
+    mean, median = (f"{min(b):+.0f} % to {max(b):+.0f} %" for b in biases.values())
+    return (
+        f"- The choice of L affects the estimation, where the loss is regressed: "
+        f"**{HOLDS if found.below + found.above else FAILS}** (by L², minimising L² is better "
+        f"than L¹ in {found.below} of {found.n} cells and worse in {found.above}; L¹ leads to a "
+        f"median, with a bias of {median} of the mean loss, against {mean})."
     )
-    found = study.compare([(SQUARED, CONSTANT)], "L2")
-    lines.append(
-        f"- “The regression-based method is also effective”, against a constant by L²: "
-        f"**{grade(found.below / found.n)}** ({found} not told from chance)."
-    )
+
+
+def scaling_verdicts(study: Study) -> list[str]:
+    """Return whether scaling worsens the risk, and whether a temperature beats Platt's sigmoids."""
+    lines = []
+    for scaling, words in SCALINGS.items():
+        pairs = [(m, f"{m}, {scaling}") for m in study.models]
+        for label, measure in (("L¹", "L1"), ("L²", "L2")):
+            found = study.compare(pairs, measure)
+            lines.append(
+                f"- “Applying {words} worsens” the risk, by {label}: "
+                f"**{grade(found.below / found.n)}** ({found} not told from chance)."
+            )
+    for scaling, words in ((PLATT, "Platt's sigmoids"), (LOG_ODDS, "Platt's sigmoids of log-odds")):
+        rivals = [(f"{m}, {TEMPERATURE}", f"{m}, {scaling}") for m in study.models]
+        found = study.compare(rivals, "L2")
+        lines.append(
+            f"- A temperature is better than {words}, by L²: "
+            f"**{grade(found.below / found.n)}** ({found} not told from chance)."
+        )
     return lines
 
 
@@ -198,20 +256,32 @@ def _table(study: Study) -> str:
             for cell in study.cells
         ]
         rows.append([method, *cells])
-    header = ["in brackets: bias, of the mean loss", *(f"{s}, {loss}" for s, loss in study.cells)]
-    return markdown_table(header, rows)
+    first = "squared error over a constant's (bias, of the mean loss)"
+    return markdown_table([first, *(f"{s}, {loss}" for s, loss in study.cells)], rows)
 
 
-def _method(study: Study) -> str:
-    versions = ", ".join(f"{name} {number}" for name, number in study.record["versions"].items())
-    seeds = len({line["seed"] for line in study.record["records"]})
+def _small_method(study: Study) -> str:
     return (
-        f"scikit-learn's digits with noise on every pixel, and a Gaussian mixture of five classes; "
-        f"{seeds} seeds, split as the paper splits CIFAR-10. The predictor is a small network; p "
-        f"are the probabilities of another network, a forest and a logistic regression, as they "
-        f"are, with a temperature, and with Platt's sigmoid for each class against the rest, all "
-        f"learnt on held-out rows; g are boosted trees. Tests over seeds with Nadeau and Bengio's "
-        f"correction, Holm's over the cells of a sentence, {LEVEL:.0%} on both sides together. "
-        f"`python -m benchmarks.class_losses` ({versions}) has the details and writes "
-        f"`results/class_losses.json`; all figures here are computed from it."
+        f"scikit-learn's digits with noise on every pixel, and a Gaussian mixture of five classes: "
+        f"{study.n_seeds} seeds, split as the paper splits CIFAR-10. The predictor is a small "
+        f"network; p are the probabilities of another network, a forest and a logistic regression, "
+        f"as they are, with a temperature, and with Platt's sigmoid for each class against the "
+        f"rest, all learnt on held-out rows. scikit-learn's sigmoid is one of the decision "
+        f"function (logistic regression) or of the probability; the last is one of the log-odds. "
+        f"g are boosted trees. `python -m benchmarks.class_losses` ({_versions(study)}) has the "
+        f"details and writes `results/class_losses.json`."
     )
+
+
+def _cifar10_method(study: Study) -> str:
+    return (
+        f"CIFAR-10: {study.n_seeds} seeds, split as the paper splits, with networks trained as in "
+        f"the [study](README.md): a CNN and a ResNet-8 as predictors; p are the probabilities of "
+        f"four networks (EffNet is EfficientNet-Lite0), as they are and scaled on held-out images; "
+        f"g are CNNs on the image alone. `python -m benchmarks.cifar10_losses` (on one "
+        f"{study.record['device']}; {_versions(study)}) writes `results/cifar10/losses.json`."
+    )
+
+
+def _versions(study: Study) -> str:
+    return ", ".join(f"{name} {number}" for name, number in study.record["versions"].items())

@@ -6,26 +6,84 @@ import json
 import numpy as np
 import pytest
 from scipy import stats
-from tools.cifar10_losses_page import MODELS, RECORD, Study, page, signs, sizes, turned
+from tools import cifar10_losses_page, cifar10_pages
+from tools.cifar10_losses_page import (
+    CIFAR10,
+    SMALL,
+    Study,
+    claims_section,
+    page,
+    signs,
+    sizes,
+    turned,
+    verdicts,
+)
+
+from condrisk.paper import read_records
+
+# The names of scalings here and in the study.
+SCALED = {"": "", ", temperature": ", scaled"}
+# That of CIFAR-10 takes a GPU, and the page does without it.
+RECORDS = [path for path in (CIFAR10, SMALL) if path.exists()]
 
 
 @pytest.fixture(scope="module")
 def record():
-    return json.loads(RECORD.read_text("utf-8"))
+    return json.loads(SMALL.read_text("utf-8"))
 
 
-def test_the_record_is_complete(record):
-    study = Study(record)
+@pytest.mark.parametrize("path", RECORDS)
+def test_the_record_is_complete(path):
+    study = Study(json.loads(path.read_text("utf-8")))
     assert len(study.cells) == 6
-    assert len(study.methods) == 12
-    assert all(len(study.values(cell, m, "L2")) == 10 for cell in study.cells for m in MODELS)
+    assert len(study.models) == (4 if path == CIFAR10 else 3)
+    assert len(study.methods) == 4 * len(study.models) + 3
+    for cell in study.cells:
+        assert all(len(study.values(cell, m, "L2")) == 10 for m in study.methods)
+    text = page()
+    assert all(line in text for line in verdicts(study))
+
+
+@pytest.mark.skipif(not CIFAR10.exists(), reason="the record of CIFAR-10 is not there")
+def test_the_networks_are_those_of_the_study():
+    study = cifar10_losses_page.load(CIFAR10)
+    assert not study.record["quick"]
+    same = {f"p {m}{s}": f"p {m}{t}" for m in ("CNN", "EffNet") for s, t in SCALED.items()}
+    for method, known in {**same, "g, L²": "g CNN", "constant": "constant"}.items():
+        for predictor in ("CNN", "ResNet"):
+            theirs = [
+                r["risk_l2"]
+                for r in read_records(cifar10_pages.RESULTS / "records.jsonl")
+                if (r["set"], r["method"]) == (predictor, known)
+            ]
+            ours = study.values((f"CIFAR-10, {predictor}", "log_loss"), method, "L2")
+            assert ours.mean() == pytest.approx(np.mean(theirs), rel=0.05)
+
+
+def test_cifar10_comes_first_on_the_page_and_stands_with_the_claims(record, tmp_path, monkeypatch):
+    path = tmp_path / "losses.json"
+    monkeypatch.setattr(cifar10_losses_page, "CIFAR10", path)
+    assert "## CIFAR-10" not in page()
+    assert claims_section() == ""
+    large = {**copy.deepcopy(record), "device": "a GPU"}
+    names = dict(zip(Study(record).sets, ("CIFAR-10, CNN", "CIFAR-10, ResNet"), strict=True))
+    for line in large["records"]:
+        line["set"] = names[line["set"]]
+    path.write_text(json.dumps(large), "utf-8")
+    text = page()
+    assert text.index("## CIFAR-10") < text.index("CIFAR-10, ResNet: **holds**")
+    assert text.index("CIFAR-10, ResNet, brier") < text.index("## Digits")
+    assert "on one a GPU; python" in text
+    claims = claims_section()
+    # All but that on regression, which the page of claims has.
+    assert sum(line in claims for line in verdicts(Study(large))) == 11
 
 
 def test_temperature_against_platt_is_nadeau_and_bengios_test_with_holms_correction(record):
     study = Study(record)
     p_values = []
     for cell in study.cells:
-        for model in MODELS:
+        for model in study.models:
             d = study.values(cell, f"{model}, temperature", "L2")
             d = d - study.values(cell, f"{model}, Platt", "L2")
             t = d.mean() / np.sqrt(d.var(ddof=1) * (1 / 10 + 1 / 9))
@@ -36,7 +94,7 @@ def test_temperature_against_platt_is_nadeau_and_bengios_test_with_holms_correct
             break
         below += 1
     assert below >= 15
-    pairs = [(f"{m}, temperature", f"{m}, Platt") for m in MODELS]
+    pairs = [(f"{m}, temperature", f"{m}, Platt") for m in study.models]
     assert study.compare(pairs, "L2").below == below
     assert f"by L²: **holds** ({below} for it, 0 against it" in page()
 
@@ -49,15 +107,15 @@ def test_verdicts_turn_with_the_record(record):
             errors[1] *= 1 + 1e-3 * line["seed"]
     study = Study(changed)
     name = study.sets[0]
-    assert sizes(study, name) == (0, 33)
-    assert turned(study, name) == (0, 3 * 3 * 8)  # three methods of the network above eight
+    assert sizes(study, name) == (0, 3 * 14)
+    assert turned(study, name) == (0, 3 * 4 * 10)  # four methods of the network above ten
     for line in changed["records"]:
         if line["loss"] == "brier":
             line["errors"]["p network"][1] /= 4 + 0.01 * line["seed"]
     study = Study(changed)
     assert sizes(study, name)[0] == 2
-    # From above eight methods to below them, in two of three pairs of losses.
-    assert turned(study, name)[0] == 2 * 8
+    # From above ten methods to below them, in two of three pairs of losses.
+    assert turned(study, name)[0] == 2 * 10
 
 
 def test_chance_is_not_significant():

@@ -118,7 +118,7 @@ class Cifar10Study(Study):
     def tasks(self, units: Units) -> list[Task]:
         """Return a task for each seed that lacks a unit."""
         left = [s for s in self.seeds if any((name, s) not in units for name in SETS)]
-        data = _load(self.data, self.data_home, quick=self.config.quick) if left else None
+        data = load_images(self.data, self.data_home, quick=self.config.quick) if left else None
         return [
             Task(
                 tuple((name, seed) for name in SETS),
@@ -143,9 +143,10 @@ class Cifar10Study(Study):
         yield from evaluate_methods(parts, trained, self.networks, seed, log)
 
 
-def _load(
+def load_images(
     data: CIFAR10 | None, data_home: str | os.PathLike[str] | None, *, quick: bool
 ) -> CIFAR10:
+    """Return the images given, or those on disk; a few of them to be quick."""
     data = load_cifar10(data_home=data_home) if data is None else data
     if not quick or len(data.labels) <= QUICK_IMAGES:
         return data

@@ -106,5 +106,5 @@ def measure_matters(results: Results) -> str:
             for predictor, found in zip(results.predictors, verdicts, strict=False)
         ),
         "Of ℓ these records say nothing: all are of the log loss. `docs/cifar10/losses.md` has "
-        "three losses, on other data.",
+        "three losses.",
     )

@@ -53,8 +53,8 @@ def scaling_hurts(results: Results) -> str:
         "due to the fact that Platt scaling is a group calibration technique rather than an "
         "individual calibration technique, leading to distorted probability distributions” (with "
         "Tables 1 and 2). What the paper calls Platt scaling is one temperature; Platt's own "
-        "sigmoids are compared with it in `docs/cifar10/losses.md`, on other data. For each "
-        "plug-in risk: as it is, with a temperature chosen on held-out images, and the "
+        "sigmoids are compared with it in `docs/cifar10/losses.md`. For each plug-in "
+        "risk: as it is, with a temperature chosen on held-out images, and the "
         "difference, raw minus scaled; below zero, scaling is worse.",
         *body,
     )
