@@ -28,7 +28,6 @@ FEW_FOLDS, OTHERWISE = 2, 4
 MOST_ROWS = 20_000
 # Fewer rows than this tell nothing but noise.
 FEWEST_ROWS = 40
-LEAST_FACTOR = 0.5
 
 
 def second_folds(n_folds: int) -> int:
@@ -50,14 +49,17 @@ def refit_factor(first: float, second: float, n_folds: int) -> float:
     Returns
     -------
     float
-        Between 0.5 and 1; 1 where more rows did not help.
+        Between the share of the rows that the folds were fitted on, such as 0.8, and 1; 1 where
+        more rows did not help.
     """
     share, other = 1 - 1 / n_folds, 1 - 1 / second_folds(n_folds)
     if first <= 0 or second <= 0 or (second - first) * (share - other) <= 0:
         return 1.0
     line = 1 - (second / first - 1) * (1 / share - 1) / (1 / other - 1 / share)
     power = (second / first) ** (-np.log(1 / share) / np.log(share / other))
-    return float(np.clip(max(line, power), LEAST_FACTOR, 1.0))
+    # Losses fall no faster than one over the number of rows, but where there are hardly more rows
+    # than parameters, and then the curve flattens before it gets to all rows.
+    return float(np.clip(max(line, power), share, 1.0))
 
 
 def factor_of_refit(

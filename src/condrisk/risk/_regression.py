@@ -86,7 +86,7 @@ class RegressionRisk(BaseRisk):
     loss_ : Loss
         The loss.
     refit_factor_ : float
-        What the risk learnt from held-out losses is multiplied by, between 0.5 and 1: how much
+        What the risk learnt from held-out losses is multiplied by, at most 1: how much
         less the predictor that is kept is expected to lose than those of the folds.
     held_out_ : HeldOut
         Losses of rows that the predictor was not fitted on, and risks estimated without them:
