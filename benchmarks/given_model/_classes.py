@@ -87,7 +87,7 @@ def case_of(data: Data, split: int) -> Case:
     return Case(X, y, X_test, y_test)
 
 
-def run(case: Case) -> tuple[dict[str, Any], dict[str, Any]]:
+def run(case: Case, methods: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the figures by predictor, loss (there is one) and method."""
     figures: dict[str, Any] = {}
     means = []
@@ -98,7 +98,7 @@ def run(case: Case) -> tuple[dict[str, Any], dict[str, Any]]:
             with fitted_once(*own), warnings.catch_warnings():
                 # Temperature's optimiser warns on sets that are nearly separable.
                 warnings.simplefilter("ignore", RuntimeWarning)
-                outcomes = [method(case, predictor) for method in METHODS.values()]
+                outcomes = [METHODS[name](case, predictor) for name in methods]
             found = [scores(*outcome) for outcome in outcomes]
             for figure in found[0]:
                 figures.setdefault(figure, []).append([[each[figure] for each in found]])

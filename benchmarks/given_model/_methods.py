@@ -64,7 +64,7 @@ Figures = dict[str, list[list[list[float]]]]
 
 
 def run(
-    case: Case, predictors: list[str], losses: list[str], *, cached: bool = True
+    case: Case, predictors: list[str], losses: list[str], methods: list[str], *, cached: bool = True
 ) -> tuple[Figures, Figures]:
     """Return the figures by predictor, loss and method, and those of the losses themselves."""
     kinds = [StackedRegressor] if DISTRIBUTION is None else [StackedRegressor, DISTRIBUTION]
@@ -74,11 +74,13 @@ def run(
         for predictor in (PREDICTORS[name] for name in predictors):
             own = [predictor] if cached and type(predictor) not in kinds else []
             with fitted_once(*own):
-                _run_predictor(Given(case, predictor), losses, figures, of_losses)
+                _run_predictor(Given(case, predictor), losses, methods, figures, of_losses)
     return figures, of_losses
 
 
-def _run_predictor(given: Given, losses: list[str], figures: Figures, of_losses: Figures) -> None:
+def _run_predictor(
+    given: Given, losses: list[str], methods: list[str], figures: Figures, of_losses: Figures
+) -> None:
     """Append the figures of one predictor."""
     for found in (figures, of_losses):
         for rows in found.values():
@@ -91,8 +93,8 @@ def _run_predictor(given: Given, losses: list[str], figures: Figures, of_losses:
         for figure, value in _about(realised, held_out).items():
             of_losses.setdefault(figure, [[]])[-1].append([value])
         by_method = [
-            scores(realised, method(given, spec, held_out), prices, float(held_out.mean()))
-            for method in METHODS.values()
+            scores(realised, METHODS[name](given, spec, held_out), prices, float(held_out.mean()))
+            for name in methods
         ]
         for figure in by_method[0]:
             figures.setdefault(figure, [[]])[-1].append([found[figure] for found in by_method])

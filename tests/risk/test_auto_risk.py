@@ -205,3 +205,19 @@ def test_the_second_model_of_a_frozen_classifier_keeps_groups_together():
 
 def _logistic(world):
     return LogisticRegression().fit(world.X, world.y)
+
+
+def test_on_few_coded_rows_a_forest_on_the_row_alone_is_tried():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(5, size=(900, 4)).astype(float)
+    spread = np.array([0.2, 2.0, 0.3, 1.5, 0.1])[codes[:, 3].astype(int)]  # codes have no order
+    y = codes[:, 0] + spread * rng.normal(size=900)
+    few = AutoRisk(random_state=0).fit(codes[:150], y[:150])
+    names = {row["candidate"] for row in few.leaderboard_}
+    assert "forest on the row" in names
+    # It judges rows that it has not seen: on its own training rows a forest has a lower error.
+    [score] = [r["score"] for r in few.leaderboard_ if r["candidate"] == "forest on the row"]
+    few.committee_.keep("forest on the row")
+    new = few.predict_risk(codes[150:])
+    loss = few.loss_values(codes[150:], y[150:])
+    assert score == pytest.approx(((loss - new) ** 2).mean() / loss.var(), abs=0.25)

@@ -36,7 +36,7 @@ _CONDRISK = {
     "condrisk.losses._resolve": ("CustomLoss", "PrecomputedLoss"),
     "condrisk.risk._auto": ("AutoRisk",),
     "condrisk.risk._calibration": ("Scores",),
-    "condrisk.risk._committee": ("RiskCommittee", "RootTrees", "Trees"),
+    "condrisk.risk._committee": ("RiskCommittee", "RootTrees", "RowTrees", "Trees"),
     "condrisk.risk._correction": ("Correction",),
     "condrisk.risk._hybrid": ("HybridRisk",),
     "condrisk.risk._mixture": ("RiskMixture",),

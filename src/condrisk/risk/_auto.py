@@ -60,7 +60,8 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
       and another candidate has a share as far as its gain on held-out rows is sure.
     * For a classifier: the plug-in risk of its calibrated probabilities, that of their pool with a
       stack's, and regressions of the losses on the row, the response and both: extra-trees on the
-      losses, forests and extra-trees on their roots with the conditional variance added back.
+      losses, forests and extra-trees on their roots with the conditional variance added back; on
+      up to 300 rows also a forest on the row alone.
     * For a predictor that is built here, such regressions on the row, the response and how far
       the models of the stack disagree.
 
@@ -354,6 +355,7 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
             loss,
             weight,
             plug_in,
+            n_columns=as_numbers(rows_of(X, rows[:1])).shape[1],
             folds=None if independent else self._folds_of(fitted, groups) or None,
             least=min(self.loss_.minimum, float(loss.min())),
             until=until,

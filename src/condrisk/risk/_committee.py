@@ -24,6 +24,8 @@ LEAF_ROWS = 5
 FEATURES_TRIED = 0.5
 # Fewer rows than this teach nothing but their mean.
 FEWEST_ROWS = 20
+# On no more rows than this a forest on the row alone is tried too: other inputs mislead more there.
+FEW_ROWS = 300
 # What probabilities of two models say is hard to beat by regressing noisy losses.
 BASE = "hybrid"
 # The least base, in mean losses, as the square of the unit of an error.
@@ -103,6 +105,30 @@ MEMBERS: dict[str, tuple[type[Trees], type]] = {
 }
 
 
+class RowTrees(Trees):
+    """A forest that sees the row, and none of the inputs made from predictions.
+
+    Parameters
+    ----------
+    n_columns : int
+        How many of the inputs are the row: the first ones.
+    seed, n_jobs
+        As for `Trees`.
+    """
+
+    def __init__(self, n_columns: int, seed: int, n_jobs: int | None) -> None:
+        super().__init__(RandomForestRegressor, seed, n_jobs)
+        self._n_columns = n_columns
+
+    def fit(self, X: Floats, z: Floats, weight: Floats | None, folds: list[Split] | None) -> Self:
+        """Grow the forest on the first columns."""
+        return super().fit(X[:, : self._n_columns], z, weight, folds)
+
+    def predict(self, X: Floats) -> Floats:
+        """Estimate the mean loss at each row."""
+        return super().predict(X[:, : self._n_columns])
+
+
 class RiskCommittee:
     """The convex mixture of several regressions of the loss, and of estimates at hand.
 
@@ -136,6 +162,7 @@ class RiskCommittee:
         weight: Floats | None,
         at_hand: dict[str, Floats],
         *,
+        n_columns: int,
         folds: list[Split] | None,
         least: float,
         until: float,
@@ -152,6 +179,8 @@ class RiskCommittee:
             Their weights.
         at_hand : dict of str to ndarray of shape (n_rows,)
             Estimates that were made without these losses, such as plug-in risks.
+        n_columns : int
+            How many of the inputs, the first ones, are the row itself.
         folds : list of (train, test) or None
             How rows that depend on each other are held out; None: out of bag, one by one.
         least : float
@@ -167,7 +196,7 @@ class RiskCommittee:
         self._members: dict[str, Trees] = {}
         self.seconds: dict[str, float] = {}
         if len(z) >= FEWEST_ROWS and np.ptp(z) > 0:
-            self._fit_members(X, z, weight, folds, until)
+            self._fit_members(X, z, weight, n_columns, folds, until)
         table = {name: member.held_out for name, member in self._members.items()}
         for name, estimate in at_hand.items():
             table[name] = (estimate - least) / self._scale
@@ -181,14 +210,17 @@ class RiskCommittee:
         X: Floats,
         z: Floats,
         weight: Floats | None,
+        n_columns: int,
         folds: list[Split] | None,
         until: float,
     ) -> None:
-        for name, (kind, forest) in MEMBERS.items():
+        members = {name: kind(of, self._seed, self._n_jobs) for name, (kind, of) in MEMBERS.items()}
+        if len(z) <= FEW_ROWS:
+            members["forest on the row"] = RowTrees(n_columns, self._seed, self._n_jobs)
+        for name, member in members.items():
             start = time.perf_counter()
             if self._members and start > until:
                 break
-            member = kind(forest, self._seed, self._n_jobs)
             self._members[name] = member.fit(X, z, weight, folds)
             self.seconds[name] = time.perf_counter() - start
 

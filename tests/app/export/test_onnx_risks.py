@@ -237,6 +237,16 @@ def test_automatic_risks(predictor, loss, n_classes):
     agrees(model, X, gaps=gaps)
 
 
+def test_a_forest_that_sees_the_row_alone():
+    rng = np.random.default_rng(0)
+    X = rng.integers(5, size=(150, 3)).astype(float)
+    spread = np.array([0.2, 2.0, 0.3, 1.5, 0.1])[X[:, 2].astype(int)]
+    y = X[:, 0] + spread * rng.normal(size=150)
+    model = Deferral(AutoRisk(cv=3, random_state=0), cost=0.5).fit(X, y)
+    model.risk_.committee_.keep("forest on the row")
+    agrees(model, X)
+
+
 def test_a_prediction_that_is_searched_for_is_refused():
     X, y = rows(n=60)
     model = Deferral(AutoRisk(loss=huber(0.5), cv=2, random_state=0), cost=0.5).fit(X, y)
