@@ -41,6 +41,7 @@ def _classification(n_rows: int, repeats: int) -> dict[str, Any]:
         HistGradientBoostingClassifier(random_state=0),
         loss="log_loss",
         probability=LogisticRegression(),
+        calibration=None,
         random_state=0,
     )
     model = Deferral(risk, cost=0.5).fit(world.X, world.y)

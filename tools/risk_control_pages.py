@@ -253,12 +253,12 @@ def model_text(record: dict[str, Any]) -> str:
     return "\n\n".join(
         [
             "## A model from end to end",
-            f"`Deferral` around `PlugInRisk(LogisticRegression())` on {line['n_rows']:,} rows of "
-            f"three normal clouds, target {line['target']:g}, confidence {line['confidence']:g}, "
-            f"{n:,} repetitions, judged with the true conditional risk of "
-            f"{line['n_eval']:,} fresh rows. Without rows set aside the out-of-fold losses are "
-            f"tested as if they were new; how often that goes wrong depends on the model, and "
-            f"nothing is promised.",
+            f"`Deferral` around `PlugInRisk(LogisticRegression(), calibration=None)` on "
+            f"{line['n_rows']:,} rows of three normal clouds, target {line['target']:g}, "
+            f"confidence {line['confidence']:g}, {n:,} repetitions, judged with the true "
+            f"conditional risk of {line['n_eval']:,} fresh rows. Without rows set aside the "
+            f"out-of-fold losses are tested as if they were new; how often that goes wrong "
+            f"depends on the model, and nothing is promised.",
             markdown_table(["rows to test on", "violations", "accepted"], rows),
         ]
     )

@@ -68,7 +68,7 @@ def library(kind: Any, **params: Any) -> Estimate:
 METHODS: dict[str, Estimate] = {
     "calibrated": calibrated(ensemble=False),
     "calibrated, five models": calibrated(ensemble=True),
-    "RegressionRisk": library(RegressionRisk),
+    "RegressionRisk": library(RegressionRisk, features="x"),
     "PlugIn": library(PlugInRisk, calibration="temperature"),
     "Hybrid": library(HybridRisk),
     "AutoRisk": library(AutoRisk),

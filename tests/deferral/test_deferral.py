@@ -219,7 +219,7 @@ def test_a_predictor_that_lives_elsewhere():
     proba = tree.predict_proba(X)
     for rule in (None, BudgetRule(0.3)):
         options = {"cost": 0.3, "rule": rule}
-        plug_in = {"probability": LogisticRegression(), "loss": "brier"}
+        plug_in = {"probability": LogisticRegression(), "loss": "brier", "random_state": 0}
         frozen = Deferral(PlugInRisk(FrozenEstimator(tree), **plug_in), **options).fit(X, y)
         elsewhere = Deferral(PlugInRisk("precomputed", **plug_in), **options)
         elsewhere.fit(X, y, prediction=proba)

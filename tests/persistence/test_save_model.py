@@ -86,7 +86,7 @@ RISKS = {
     "pipeline": make_pipeline(StandardScaler(), line()),
     "pinball": line(loss=pinball(0.9)),
     "huber": line(loss=huber(1.0)),
-    "plug-in": PlugInRisk(LogisticRegression(), cv=2, random_state=0),
+    "plug-in": PlugInRisk(LogisticRegression(), calibration=None, cv=2, random_state=0),
     "temperature": PlugInRisk(LogisticRegression(), calibration="temperature", cv=2),
     "isotonic": PlugInRisk(LogisticRegression(), calibration="isotonic", cv=2, random_state=0),
     "cost matrix": PlugInRisk(LogisticRegression(), loss=np.array([[0, 1], [5, 0]]), cv=2),

@@ -23,10 +23,8 @@ RISKS = {
     "regression-x+response": RegressionRisk(
         LogisticRegression(), loss="log_loss", regressor=Ridge(), features="x+response", **_FOLDS
     ),
-    "plugin-linear": PlugInRisk(LogisticRegression(), **_FOLDS),
-    "plugin-temperature": PlugInRisk(
-        LogisticRegression(), loss="log_loss", calibration="temperature", **_FOLDS
-    ),
+    "plugin-linear": PlugInRisk(LogisticRegression(), calibration=None, **_FOLDS),
+    "plugin-temperature": PlugInRisk(LogisticRegression(), loss="log_loss", **_FOLDS),
     "plugin-other-sigmoid": PlugInRisk(
         LogisticRegression(), loss="brier", probability=_SCALED, calibration="sigmoid", **_FOLDS
     ),

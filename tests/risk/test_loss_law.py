@@ -53,7 +53,7 @@ LABELS = np.array(["a", "b", "c"] * 10)
 
 def _plug_in(loss):
     model = FrozenEstimator(Known())
-    return PlugInRisk(model, loss=loss, probability=model).fit(MANY, LABELS)
+    return PlugInRisk(model, loss=loss, probability=model, calibration=None).fit(MANY, LABELS)
 
 
 @pytest.mark.filterwarnings("ignore:the predictor is worse")  # its answers ignore the costs
@@ -108,7 +108,8 @@ def test_exceedance_and_quantiles_are_inverse(data):
     weights = (raw + (raw.sum() == 0)) / (raw + (raw.sum() == 0)).sum()
     said = FrozenEstimator(Given(np.array([1.0, 0.0, 0.0])))
     costs = np.column_stack([losses, losses + 1, losses + 2])
-    risk = PlugInRisk(said, loss=costs, probability=FrozenEstimator(Given(weights)))
+    known = FrozenEstimator(Given(weights))
+    risk = PlugInRisk(said, loss=costs, probability=known, calibration=None)
     risk.fit(MANY, LABELS)
     level = data.draw(st.sampled_from([0.0, 0.25, 0.5, 0.9, 1.0]))
     quantile = risk.predict_loss_quantiles(ROWS[:1], [level])[0, 0]

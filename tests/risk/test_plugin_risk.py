@@ -25,6 +25,10 @@ LOSSES = {
 }
 
 
+# A forest whose probabilities are never zero.
+STUMPS = RandomForestClassifier(20, max_depth=1)
+
+
 class Oracle(ClassifierMixin, BaseEstimator):
     """The world's own probabilities as a classifier."""
 
@@ -53,7 +57,9 @@ def world():
 def test_with_the_true_probabilities_the_risk_is_the_true_one(world, loss, model):
     """Proposition 2 of the paper, numerically."""
     model = clone(model).fit(world.X[:100], world.y[:100])
-    risk = PlugInRisk(FrozenEstimator(model), loss=LOSSES[loss], probability=Oracle(world))
+    risk = PlugInRisk(
+        FrozenEstimator(model), loss=LOSSES[loss], probability=Oracle(world), calibration=None
+    )
     risk.fit(world.X[100:], world.y[100:])
     truth = world.risk(model, world.X, loss=LOSSES[loss])
     assert_allclose(risk.predict_risk(world.X), truth, rtol=0, atol=1e-12)
@@ -79,20 +85,21 @@ def test_the_default_probability_of_an_unfrozen_predictor_is_the_predictor_fitte
     assert Counting.fits == 4
     assert risk.probability_ is risk.predictor_
     proba = risk.predict_proba(world.X)
-    assert_allclose(risk.predict_risk(world.X), 1 - proba.max(axis=1))
+    raw = PlugInRisk(Counting(), calibration=None, cv=3, random_state=0).fit(world.X, world.y)
+    assert_allclose(raw.predict_risk(world.X), 1 - proba.max(axis=1))
 
 
 def test_a_forest_that_judges_itself_on_its_own_rows_is_overconfident(world):
     """What the docstring warns of, so that it stays true."""
     forest = RandomForestClassifier(50, random_state=0)
-    risk = PlugInRisk(forest, random_state=0).fit(world.X, world.y)
+    risk = PlugInRisk(forest, calibration=None, random_state=0).fit(world.X, world.y)
     fresh = world.sample(2000, random_state=1)
     own_view = risk.predict_risk(world.X).mean()
     assert own_view < 0.7 * (1 - np.mean(risk.predict(fresh.X) == fresh.y))
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("model", [LogisticRegression(C=0.01), RandomForestClassifier(20)], ids=str)
+@pytest.mark.parametrize("model", [LogisticRegression(C=0.01), STUMPS], ids=str)
 def test_calibration_of_a_frozen_model_is_that_of_scikit_learn(world, method, model):
     model = clone(model).set_params(random_state=0).fit(world.X[:150], world.y[:150])
     X, y = world.X[150:], world.y[150:]
@@ -155,7 +162,8 @@ def test_classes_that_only_one_side_knows_are_aligned_by_label(world, loss, unkn
     y, rows = names[world.y], np.arange(400)
     model = LogisticRegression().fit(world.X[y != unknown], y[y != unknown])
     second = LogisticRegression().fit(world.X, y)
-    risk = PlugInRisk(FrozenEstimator(model), probability=FrozenEstimator(second), loss=loss)
+    raw = {"calibration": None}
+    risk = PlugInRisk(FrozenEstimator(model), probability=FrozenEstimator(second), loss=loss, **raw)
     risk.fit(world.X, y)
     p = second.predict_proba(world.X)  # ant, bee, cat
     f = np.insert(model.predict_proba(world.X), list(second.classes_).index(unknown), 0.0, axis=1)
@@ -167,7 +175,7 @@ def test_classes_that_only_one_side_knows_are_aligned_by_label(world, loss, unkn
     assert_allclose(risk.predict_risk(world.X), expected)
     assert unknown not in risk.classes_
     # The other way round: a probability model that does not know a class gives it nothing.
-    other = PlugInRisk(FrozenEstimator(second), probability=FrozenEstimator(model), loss="zero_one")
+    other = PlugInRisk(FrozenEstimator(second), probability=FrozenEstimator(model), **raw)
     other.fit(world.X, y)
     assert_allclose(other.predict_risk(world.X), 1 - f[rows, p.argmax(axis=1)])
 
@@ -175,12 +183,13 @@ def test_classes_that_only_one_side_knows_are_aligned_by_label(world, loss, unkn
 def test_one_split_without_refit_gives_the_second_part_to_the_probabilities(world):
     cv = ShuffleSplit(n_splits=1, test_size=4 / 9, random_state=42)
     train, test = next(cv.split(world.X))
-    risk = PlugInRisk(LogisticRegression(), cv=cv, refit=False).fit(world.X, world.y)
+    raw = PlugInRisk(LogisticRegression(), calibration=None, cv=cv, refit=False)
+    risk = raw.fit(world.X, world.y)
     first = LogisticRegression().fit(world.X[train], world.y[train])
     second = LogisticRegression().fit(world.X[test], world.y[test])
     assert_allclose(risk.predictor_.coef_, first.coef_)
     assert_allclose(risk.probability_.coef_, second.coef_)
-    scaled = PlugInRisk(LogisticRegression(), calibration="temperature", cv=cv, refit=False)
+    scaled = PlugInRisk(LogisticRegression(), cv=cv, refit=False)
     scaled.fit(world.X, world.y)
     assert scaled.probability_ is scaled.predictor_  # so that the second part is free
 
@@ -215,7 +224,8 @@ def test_a_frozen_probability_serves_an_unfrozen_predictor(world):
     second = LogisticRegression().fit(world.X[:200], world.y[:200])
     X, y = world.X[200:], world.y[200:]
     tree = DecisionTreeClassifier(max_depth=2, random_state=0)
-    risk = PlugInRisk(tree, probability=FrozenEstimator(second), cv=3, random_state=0).fit(X, y)
+    given = {"probability": FrozenEstimator(second), "calibration": None}
+    risk = PlugInRisk(tree, cv=3, random_state=0, **given).fit(X, y)
     proba = second.predict_proba(X)
     chosen = proba[np.arange(200), risk.predict(X)]
     assert_allclose(risk.predict_risk(X), 1 - chosen)
@@ -226,7 +236,7 @@ def test_a_predictor_that_lives_elsewhere(world):
     model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(world.X[:100], world.y[:100])
     X, y = world.X[100:], world.y[100:]
     for loss, given in (("brier", model.predict_proba(X)), ("zero_one", model.predict(X))):
-        options = {"loss": loss, "probability": LogisticRegression()}
+        options = {"loss": loss, "probability": LogisticRegression(), "random_state": 0}
         frozen = PlugInRisk(FrozenEstimator(model), **options).fit(X, y)
         elsewhere = PlugInRisk("precomputed", **options).fit(X, y, prediction=given)
         assert_allclose(elsewhere.predict_risk(X, prediction=given), frozen.predict_risk(X))

@@ -424,9 +424,9 @@ def test_images_go_through_risk_and_deferral_as_they_are(seed):
     frozen = FrozenEstimator(net)
     regressor = TorchRegressor(Tiny, random_state=seed, **QUICK)
     estimates = [
+        PlugInRisk(frozen, loss="log_loss", calibration=None),
         PlugInRisk(frozen, loss="log_loss"),
-        PlugInRisk(frozen, loss="log_loss", calibration="temperature"),
-        PlugInRisk(frozen, loss="log_loss", probability=clone(net)),
+        PlugInRisk(frozen, loss="log_loss", probability=clone(net), calibration=None),
         RegressionRisk(frozen, loss="log_loss", regressor=regressor),
         RegressionRisk(frozen, regressor=make_pipeline(Embedder(frozen), Ridge())),
         RegressionRisk(clone(net), loss="brier", regressor=regressor, cv=2, random_state=seed),
@@ -497,7 +497,7 @@ def test_digits_within_a_minute():
     frozen = FrozenEstimator(net)
     regressor = TorchRegressor(**named("cnn"), epochs=6, learning_rate=0.003, **options)
     for risk in (
-        PlugInRisk(frozen, loss="log_loss"),
+        PlugInRisk(frozen, loss="log_loss", calibration=None),
         RegressionRisk(frozen, loss="log_loss", regressor=regressor),
     ):
         model = Deferral(risk).fit(X[calibration], y[calibration])

@@ -12,6 +12,11 @@ from sklearn.utils.metaestimators import available_if
 
 from condrisk.losses import encode
 
+# What scikit-learn adds to a probability before it takes the logarithm.
+LOG_SHIFT = 1e-12
+# Scores, positions of the labels and weights.
+Rows = tuple[NDArray[Any], NDArray[np.intp], NDArray[Any] | None]
+
 
 def _responds_with(method: str) -> Any:
     return lambda self: self.response == method
@@ -29,11 +34,14 @@ class Scores(ClassifierMixin, BaseEstimator):
         The labels behind the scores.
     response : {"decision_function", "predict_proba"}
         The method that the scores come from.
+    floor : float, default=0.0
+        The least probability; lower ones are lifted to it.
     """
 
-    def __init__(self, classes: NDArray[Any], *, response: str) -> None:
+    def __init__(self, classes: NDArray[Any], *, response: str, floor: float = 0.0) -> None:
         self.classes = classes
         self.response = response
+        self.floor = floor
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -54,8 +62,12 @@ class Scores(ClassifierMixin, BaseEstimator):
 
     @available_if(_responds_with("predict_proba"))
     def predict_proba(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Return the scores."""
-        return X
+        """Return the scores, none of them below the floor."""
+        floor = getattr(self, "floor", 0.0)  # older model files have none
+        if not floor:
+            return X
+        lifted = np.maximum(X, floor)
+        return lifted / lifted.sum(axis=1, keepdims=True)
 
     @available_if(_responds_with("decision_function"))
     def decision_function(self, X: NDArray[Any]) -> NDArray[Any]:
@@ -76,10 +88,23 @@ def fit_calibrator(
 
     It is given positions in `classes` instead of labels, and gives probabilities in that order:
     its temperature scaling mistakes any labels that are numbers for positions.
+
+    A temperature can be fitted to any rows. Those of classes that the model does not know are
+    ignored: at any temperature their probability is zero. Where all rows are right, the best
+    temperature is zero and no risk would be left; the least sure row then counts once more, as
+    wrong. A model of one class has nothing to calibrate: None. Probabilities of exactly zero, as
+    forests, trees and neighbours give them, mean "too small to be seen": half of the least
+    positive one takes their place. scikit-learn takes 1e-12, and where such a class is the true
+    one, that one row makes all others unsure.
     """
     from sklearn.calibration import CalibratedClassifierCV  # not loaded by sklearn.ensemble
 
-    codes = encode(y, classes)
+    scores, codes = as_matrix(scores), encode(y, classes)
+    if method == "temperature":
+        if len(classes) < 2:
+            return None
+        if (codes >= 0).any():
+            scores, codes, sample_weight = _known(scores, codes, sample_weight)
     if (codes < 0).any():
         raise ValueError(
             f"calibration={method!r} needs rows of classes that the probability model knows, "
@@ -94,15 +119,53 @@ def fit_calibrator(
                 f'Give more rows of it, leave it out, or use calibration="temperature".'
             )
         scores, codes, sample_weight = _with_missing(scores, codes, sample_weight, missing)
+    if method == "temperature":
+        scores, codes, sample_weight = _with_one_error(scores, codes, sample_weight)
     everything = np.arange(len(codes))
+    is_lifted = method == "temperature" and response == "predict_proba"
+    floor = _floor(scores, sample_weight) if is_lifted else 0.0
     calibrator = CalibratedClassifierCV(
-        Scores(np.arange(len(classes)), response=response),
+        Scores(np.arange(len(classes)), response=response, floor=floor),
         method=method,
         cv=[(everything, everything)],  # nothing is fitted but the calibrator itself
         ensemble=False,
     )
     with config_context(enable_metadata_routing=False):
-        return calibrator.fit(as_matrix(scores), codes, sample_weight=sample_weight)
+        return calibrator.fit(scores, codes, sample_weight=sample_weight)
+
+
+def _known(scores: NDArray[Any], codes: NDArray[np.intp], weight: NDArray[Any] | None) -> Rows:
+    """Leave out rows of classes that the model does not know."""
+    known = codes >= 0
+    return scores[known], codes[known], None if weight is None else weight[known]
+
+
+def _floor(proba: NDArray[Any], weight: NDArray[Any] | None) -> float:
+    """Return what stands for a probability of zero; zero where nothing has to."""
+    proba = proba if weight is None else proba[weight > 0]
+    if (proba > 0).all():
+        return 0.0
+    half = float(proba[proba > 0].min()) / 2
+    return half if half > LOG_SHIFT else 0.0
+
+
+def _with_one_error(
+    scores: NDArray[Any], codes: NDArray[np.intp], weight: NDArray[Any] | None
+) -> Rows:
+    """Add the least sure row with another label, if every row that counts is right."""
+    each = scores if scores.shape[1] > 1 else np.hstack([-scores, scores])
+    others = each.copy()
+    others[np.arange(len(codes)), codes] = -np.inf
+    margin = each[np.arange(len(codes)), codes] - others.max(axis=1)
+    counts = np.ones(len(codes)) if weight is None else weight
+    if (margin[counts > 0] < 0).any():
+        return scores, codes, weight
+    least = np.argmin(np.where(counts > 0, margin, np.inf))
+    return (
+        np.concatenate([scores, scores[[least]]]),
+        np.append(codes, others[least].argmax()),
+        np.append(counts, 1.0),
+    )
 
 
 def _with_missing(
@@ -110,7 +173,7 @@ def _with_missing(
     codes: NDArray[np.intp],
     sample_weight: NDArray[Any] | None,
     missing: NDArray[np.intp],
-) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[Any]]:
+) -> Rows:
     """Add a row without weight for each class that has none, so that scikit-learn knows of it."""
     weight = np.ones(len(codes)) if sample_weight is None else sample_weight
     return (

@@ -20,7 +20,9 @@ def beside(X: Any, response: NDArray[Any], classes: NDArray[Any] | None) -> Any:
         return sparse.hstack([X, sparse.csr_array(columns)], format="csr")
     if not all(isinstance(name, str) for name in getattr(X, "columns", [0])):
         # Neither does scikit-learn keep names that are not all text.
-        return np.column_stack([np.asarray(X), columns])
+        rows = np.asarray(X)
+        # Numbers beside text would become text.
+        return np.column_stack([rows.astype(object) if rows.dtype.kind in "US" else rows, columns])
     named = dict(zip(_names(X, columns, classes), columns.T, strict=True))
     if hasattr(X, "with_columns"):  # polars
         return X.with_columns(**named)
@@ -33,6 +35,6 @@ def _names(X: Any, columns: NDArray[Any], classes: NDArray[Any] | None) -> list[
     if taken:
         raise ValueError(
             f'X has columns named {taken}, which features="x+response" needs for the '
-            f"predictor's response: rename them."
+            f'predictor\'s response: rename them, or set features="x".'
         )
     return names

@@ -9,7 +9,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import _check_method_params
 
-from condrisk._crossfit import CrossFitted, Job, align, cross_fit, fit_on, respond, rows_of, seeded
+from condrisk._crossfit import (
+    CrossFitted,
+    Job,
+    Split,
+    align,
+    cross_fit,
+    fit_on,
+    respond,
+    rows_of,
+    seeded,
+)
 from condrisk._delegate import is_frozen
 from condrisk.losses import ClassLoss
 from condrisk.risk._base import BaseRisk
@@ -40,13 +50,14 @@ class ClassPlugIn(BaseRisk):
         routed: Routed,
     ) -> None:
         probability = seeded(self._probability(), self.random_state)
-        self._method = self._score_method(probability, y)
+        splits = self._splits_to_fit(X, y, probability, routed)
+        self._method = self._score_method(probability, y, splits)
         scores: NDArray[Any] | None
         if self._has_to_fit_predictor() and self.refit:
-            fitted, scores = self._fit_crossed(X, y, probability, routed)
+            fitted, scores = self._fit_crossed(X, y, probability, splits, routed)
         else:
-            fitted, train = self._settle_predictor(X, y, prediction, routed)
-            fitted, scores = self._fit_second(X, y, fitted, train, probability, routed)
+            fitted, train = self._settle_predictor(X, y, prediction, splits, routed)
+            fitted, scores = self._fit_second(X, y, fitted, train, probability, splits, routed)
         self._set_labels()
         response = fitted.responses[0][self.loss_.response]
         self.calibrator_ = self._fit_calibrator(scores, y[fitted.rows], fitted, sample_weight)
@@ -61,8 +72,16 @@ class ClassPlugIn(BaseRisk):
         loss = self._losses(y[fitted.rows], response)
         self._remember(fitted, loss, weight=sample_weight, routed=routed, **work)
 
-    def _fit_crossed(
+    def _splits_to_fit(
         self, X: Any, y: NDArray[Any], probability: Any, routed: Routed
+    ) -> list[Split]:
+        """Return the splits of `cv` where something is cross-fitted, and none otherwise."""
+        calibrated = self.calibration is not None and not is_frozen(probability)
+        needed = self._has_to_fit_predictor() or calibrated
+        return self._splits(X, y, routed) if needed else []
+
+    def _fit_crossed(
+        self, X: Any, y: NDArray[Any], probability: Any, splits: list[Split], routed: Routed
     ) -> tuple[CrossFitted, NDArray[Any]]:
         """Fit both models on all rows and on each split; one fit serves both if they are one."""
         predictor = seeded(self.predictor, self.random_state)
@@ -72,7 +91,6 @@ class ClassPlugIn(BaseRisk):
             jobs = [Job(predictor, routed["predictor"], methods)]
         elif not is_frozen(self.probability):
             jobs.append(Job(probability, routed["probability"], (self._method,)))
-        splits = self._splits(X, y, routed)
         fitted = cross_fit(jobs, X, y, splits, classes=self._classes, n_jobs=self.n_jobs)
         self.predictor_ = clone(predictor).fit(X, y, **routed["predictor"])
         if self.probability is None:
@@ -85,13 +103,13 @@ class ClassPlugIn(BaseRisk):
         return fitted, fitted.responses[-1][self._method]
 
     def _settle_predictor(
-        self, X: Any, y: NDArray[Any], prediction: Any, routed: Routed
+        self, X: Any, y: NDArray[Any], prediction: Any, splits: list[Split], routed: Routed
     ) -> tuple[CrossFitted, NDArray[np.intp] | None]:
         """Return responses of a predictor that is given, or fitted on one split's first part."""
         methods: set[str] = {self.loss_.response}
         if not self._has_to_fit_predictor():
             return self._fixed_responses(X, prediction, methods), None
-        split = self._splits(X, y, routed)[0]
+        [split] = splits
         return self._one_split(X, y, split, methods, routed["predictor"]), split[0]
 
     def _fit_second(
@@ -101,6 +119,7 @@ class ClassPlugIn(BaseRisk):
         fitted: CrossFitted,
         train: NDArray[np.intp] | None,
         probability: Any,
+        splits: list[Split],
         routed: Routed,
     ) -> tuple[CrossFitted, NDArray[Any] | None]:
         """Fit the probability model once the predictor is settled.
@@ -116,7 +135,6 @@ class ClassPlugIn(BaseRisk):
             return fitted, None
         elif train is None:
             job = Job(probability, params, (self._method,))
-            splits = self._splits(X, y, routed)
             crossed = cross_fit([job], X, y, splits, classes=self._classes, n_jobs=self.n_jobs)
             self.probability_ = clone(probability).fit(X, y, **params)
             known = {name: part[crossed.rows] for name, part in fitted.responses[0].items()}
@@ -202,7 +220,7 @@ class ClassPlugIn(BaseRisk):
         known = self.probability_.classes_
         return proba if np.array_equal(known, self._labels) else align(proba, known, self._labels)
 
-    def _score_method(self, probability: Any, y: NDArray[Any]) -> str:
+    def _score_method(self, probability: Any, y: NDArray[Any], splits: list[Split]) -> str:
         """Return the method whose values are calibrated.
 
         scikit-learn's calibration prefers the decision function. That of a fold which lacks a
@@ -210,9 +228,10 @@ class ClassPlugIn(BaseRisk):
         """
         if self.calibration is None or not hasattr(probability, "decision_function"):
             return "predict_proba"
-        rare = np.unique(y, return_counts=True)[1].min() < 2
+        n_classes = len(np.unique(y))
+        lacking = any(len(np.unique(y[train])) < n_classes for train, _ in splits)
         has_both = hasattr(probability, "predict_proba") and not is_frozen(probability)
-        return "predict_proba" if rare and has_both else "decision_function"
+        return "predict_proba" if lacking and has_both else "decision_function"
 
     def _set_labels(self) -> None:
         """Order the labels: those of the predictor, then those that only the other model has."""

@@ -54,9 +54,13 @@ class RegressionRisk(BaseRisk):
     regressor : regressor or None, default=None
         What learns g. None is `condrisk.learners.LossRegressor`, made for noisy losses; its
         docstring gives the figures that speak for it.
-    features : {"x", "x+response"}, default="x"
+    features : {"auto", "x", "x+response"}, default="auto"
         The inputs of g: the row, or the row and the predictor's response to it (probabilities
-        for classifiers; out-of-fold when fitting).
+        for classifiers; out-of-fold when fitting). "auto" is "x+response" for classifiers with
+        `predict_proba` on rows of features, and "x" for all else. A classifier is most often
+        wrong where it is unsure, which its probabilities say and which a regressor of noisy
+        losses hardly finds in the rows alone. "auto" asks nothing of an external predictor, and
+        leaves images as they are.
     clip : bool, default=True
         Whether estimates below the least value of the loss are lifted to it.
     cv : int, cross-validation splitter or iterable, default=5
@@ -77,6 +81,8 @@ class RegressionRisk(BaseRisk):
         The fitted predictor.
     regressor_ : estimator
         The fitted regressor of losses.
+    features_ : {"x", "x+response"}
+        Its inputs.
     loss_ : Loss
         The loss.
     refit_factor_ : float
@@ -113,7 +119,7 @@ class RegressionRisk(BaseRisk):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseRisk._parameter_constraints,
         "regressor": [HasMethods(["fit", "predict"]), None],
-        "features": [StrOptions({"x", "x+response"})],
+        "features": [StrOptions({"auto", "x", "x+response"})],
         "clip": ["boolean"],
     }
 
@@ -123,7 +129,7 @@ class RegressionRisk(BaseRisk):
         *,
         loss: Any = None,
         regressor: Any = None,
-        features: Literal["x", "x+response"] = "x",
+        features: Literal["auto", "x", "x+response"] = "auto",
         clip: bool = True,
         cv: Any = 5,
         refit: bool = True,
@@ -149,7 +155,7 @@ class RegressionRisk(BaseRisk):
         return {"regressor": default}
 
     def _check_parts(self) -> None:
-        if self._risk_uses_response():
+        if self.features == "x+response":
             self._check_response('features="x+response"', self._feature_response())
         check_regressor(self.regressor)
 
@@ -162,6 +168,7 @@ class RegressionRisk(BaseRisk):
         routed: Routed,
     ) -> None:
         self._check_dimensions(X)
+        self.features_ = self._inputs_of_risk(X)
         methods = {self.loss_.response, *self._feature_methods()}
         fitted = self._cross_fitted(X, y, prediction, routed, methods)
         if self._task() == "classification":
@@ -179,6 +186,7 @@ class RegressionRisk(BaseRisk):
         routed: Routed,
     ) -> None:
         self._check_dimensions(X)
+        self.features_ = self._inputs_of_risk(X)
         self.refit_factor_ = 1.0
         if prediction is None and self._is_precomputed() and not self._risk_uses_response():
             rows = np.arange(_num_samples(X))
@@ -222,8 +230,18 @@ class RegressionRisk(BaseRisk):
         estimate = np.asarray(self.regressor_.predict(self._inputs(X, response)))
         return self._clipped(self.refit_factor_ * estimate)
 
+    def _inputs_of_risk(self, X: Any) -> str:
+        """Return the inputs of g that `features` stands for."""
+        if self.features != "auto":
+            return self.features
+        says_how_sure = self._task() == "classification" and hasattr(
+            self.predictor, "predict_proba"
+        )
+        return "x+response" if says_how_sure and _is_table(X) else "x"
+
     def _risk_uses_response(self) -> bool:
-        return self.features == "x+response"
+        # Model files from before features="auto" have no features_.
+        return getattr(self, "features_", self.features) == "x+response"
 
     def _feature_response(self) -> str:
         return "predict_proba" if self._task() == "classification" else "predict"
@@ -242,3 +260,8 @@ class RegressionRisk(BaseRisk):
                 f"regressor must be given where X has {X.ndim} dimensions, as images have: one "
                 f"that takes them, such as condrisk.torch.TorchRegressor."
             )
+
+
+def _is_table(X: Any) -> bool:
+    """Return whether `X` has rows of features, not images or texts."""
+    return len(getattr(X, "shape", None) or np.shape(X)) == 2

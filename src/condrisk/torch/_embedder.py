@@ -56,7 +56,8 @@ class Embedder(
     >>> net = TorchClassifier(mlp, epochs=4, batch_size=64, device="cpu", random_state=0)
     >>> net = FrozenEstimator(net.fit(X[:600], y[:600]))
     >>> mlp = MLPRegressor(hidden_layer_sizes=(256,), learning_rate_init=0.01, random_state=0)
-    >>> risk = RegressionRisk(net, loss="log_loss", regressor=make_pipeline(Embedder(net), mlp))
+    >>> mlp = make_pipeline(Embedder(net), mlp)
+    >>> risk = RegressionRisk(net, loss="log_loss", regressor=mlp, features="x")
     >>> risk.fit(X[600:1200], y[600:1200]).predict_risk(X[1200:]).shape
     (597,)
     """

@@ -170,7 +170,8 @@ def test_plug_in_risks_of_labels_from_elsewhere(run_graph):
     frame = pd.DataFrame({"x": np.random.default_rng(0).normal(size=300)})
     labels = np.where(frame["x"] > 0, "yes", "no")
     said = np.where(frame["x"] > 0.5, "yes", "no")
-    risk = PlugInRisk("precomputed", loss="zero_one", probability=LogisticRegression())
+    model = {"probability": LogisticRegression(), "calibration": None}
+    risk = PlugInRisk("precomputed", loss="zero_one", **model)
     fitted = Deferral(risk, cost=0.2).fit(frame, labels, prediction=said)
     schema = Schema.infer(frame.assign(said=said), prediction="said")
     found = run_graph(to_onnx(fitted, schema=schema), pl.from_pandas(frame.assign(said=said)))

@@ -72,7 +72,7 @@ def say(run_graph):
     def said(model, X, new):
         frozen = FrozenEstimator(model)
         if hasattr(model, "predict_proba"):
-            risk = PlugInRisk(frozen, loss="brier", probability=frozen)
+            risk = PlugInRisk(frozen, loss="brier", probability=frozen, calibration=None)
             y = model.classes_[np.arange(len(X)) % len(model.classes_)]
         else:
             losses = HistGradientBoostingRegressor(max_iter=1)  # which takes gaps

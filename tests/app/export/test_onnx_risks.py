@@ -97,6 +97,7 @@ def test_plug_in_risks_are_expected_losses(name, run_graph):
         FrozenEstimator(predictor),
         loss=C if name == "cost" else name,
         probability=FrozenEstimator(probability),
+        calibration=None,
     )
     model = Deferral(risk, cost=0.4).fit(X, labels)
     new = rows(1, 1000)[0]
@@ -118,7 +119,10 @@ def test_classes_that_only_one_of_the_models_knows_are_matched_by_label(run_grap
     predictor = logistic().fit(X[two], labels[two])
     probability = boosting().fit(X, labels)
     risk = PlugInRisk(
-        FrozenEstimator(predictor), loss="log_loss", probability=FrozenEstimator(probability)
+        FrozenEstimator(predictor),
+        loss="log_loss",
+        probability=FrozenEstimator(probability),
+        calibration=None,
     )
     model = Deferral(risk, cost=1.0).fit(X[two], labels[two])
     new = rows(1, 500)[0]
@@ -298,7 +302,7 @@ def test_the_default_distribution_around_a_frozen_predictor():
 def test_the_response_may_be_among_the_inputs_of_the_risk():
     X, y = rows()
     agrees(Deferral(RegressionRisk(Ridge(), features="x+response", cv=3), cost=1.0).fit(X, y), X)
-    classes = RegressionRisk(logistic(), features="x+response", regressor=Ridge(), cv=3)
+    classes = RegressionRisk(logistic(), regressor=Ridge(), cv=3)
     agrees(Deferral(classes, cost=0.2).fit(X, words(y, 3)), X)
 
 

@@ -55,7 +55,7 @@ def _needs_probabilities(predictor: Predictor) -> None:
 
 @RISKS.register(RegressionRisk)
 def _regression(graph: Graph, risk: Any, X: Rows, predictor: Predictor) -> str:
-    if risk.features == "x+response":
+    if risk._risk_uses_response():
         if predictor.classes is None:
             X = _beside(graph, X, (predictor.number(), 1))
         else:

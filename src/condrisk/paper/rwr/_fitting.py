@@ -154,7 +154,8 @@ def _fit_regressors(
 
 def _learns_many(method: RegressionRisk) -> bool:
     last = method.regressor[-1] if isinstance(method.regressor, Pipeline) else method.regressor
-    return isinstance(last, LockstepMLPRegressor) and method.features == "x"
+    # "auto" is "x" for regressors, and these are.
+    return isinstance(last, LockstepMLPRegressor) and method.features != "x+response"
 
 
 def _losses(method: RegressionRisk, shared: _Shared) -> NDArray[np.float64]:

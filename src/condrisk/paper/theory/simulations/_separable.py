@@ -81,9 +81,13 @@ def _sectors(setting: dict[str, Any], repetitions: int, rng: np.random.Generator
         forest = RandomForestRegressor(50, random_state=0)
         estimates = {
             "calibration-based": PlugInRisk(
-                FrozenEstimator(tree), probability=LogisticRegression(C=1e4, max_iter=2000)
+                FrozenEstimator(tree),
+                probability=LogisticRegression(C=1e4, max_iter=2000),
+                calibration=None,
             ),
-            "regression on x": RegressionRisk(FrozenEstimator(tree), regressor=forest),
+            "regression on x": RegressionRisk(
+                FrozenEstimator(tree), regressor=forest, features="x"
+            ),
             "regression on x and f(x)": RegressionRisk(
                 FrozenEstimator(tree), regressor=forest, features="x+response"
             ),
