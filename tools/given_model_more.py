@@ -42,9 +42,7 @@ def classes_text(record: Record) -> str:
         f"Ratios are to 1 − max p of the same predictor with a temperature from the same folds, "
         f"pooled over splits, then the geometric mean over sets, predictors and prices "
         f"({', '.join(name.removeprefix('deferral ') for name in names)}). The mean of five "
-        f"calibrated predictors has losses of its own, so that no ratio is given. `RegressionRisk` "
-        f'is with `features="x"` and `PlugIn` with scikit-learn\'s temperature: '
-        f"[the defaults](../how-to/classification.md#which-to-take) came after."
+        f"calibrated predictors has losses of its own, so that no ratio is given."
     )
     by_set = markdown_table(
         ["AURC, " + " / ".join([CALIBRATED, *ours]), *study.predictors], _by_set(study, ours)

@@ -12,10 +12,10 @@ r"""How good is g for a given model: squared error, QLIKE, AURC, deferral loss.
     python -m benchmarks.given_model --collect                        # into results/
 
 Each set and split is written by itself into build/given_model, and is not run again. Where only
-some methods have changed, ``--again RegressionRisk`` puts new figures of these into what is there. A process does
-one after the other: start two with disjoint ``--splits A:B``, each with OMP_NUM_THREADS=1. The
-paper's folds are read as by ``load_uci(name, folds="paper")``. The record "before" is that of
-"stack" by an earlier version of the library; the page compares the two.
+some methods have changed, ``--again RegressionRisk`` puts new figures of these into what is there.
+A process does one after the other: start two with disjoint ``--splits A:B``, each with
+OMP_NUM_THREADS=1. The paper's folds are read as by ``load_uci(name, folds="paper")``. The record
+"before" is that of "stack" by an earlier version of the library; the page compares the two.
 """
 
 from __future__ import annotations
@@ -79,9 +79,7 @@ def run(options: argparse.Namespace, name: str, split: int) -> _record.Unit:
             "losses": options.losses,
             "methods": options.again or list(_methods.METHODS),
         }
-        figures, of_losses = _methods.run(
-            case, options.predictors, options.losses, axes["methods"]
-        )
+        figures, of_losses = _methods.run(case, options.predictors, options.losses, axes["methods"])
     return _record.Unit(axes, figures, of_losses, [len(case.y), len(case.y_test)])
 
 

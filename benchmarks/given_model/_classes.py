@@ -68,8 +68,8 @@ def library(kind: Any, **params: Any) -> Estimate:
 METHODS: dict[str, Estimate] = {
     "calibrated": calibrated(ensemble=False),
     "calibrated, five models": calibrated(ensemble=True),
-    "RegressionRisk": library(RegressionRisk, features="x"),
-    "PlugIn": library(PlugInRisk, calibration="temperature"),
+    "RegressionRisk": library(RegressionRisk),
+    "PlugIn": library(PlugInRisk),
     "Hybrid": library(HybridRisk),
     "AutoRisk": library(AutoRisk),
 }

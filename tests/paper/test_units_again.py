@@ -10,7 +10,11 @@ from condrisk.paper.active import run_active
 from condrisk.paper.rwr import RwRConfig, run_rwr
 from condrisk.paper.theory.simulations import run_theory
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    # Active learning begins with few rows.
+    pytest.mark.filterwarnings("ignore:the predictor is worse than a constant"),
+]
 
 RESULTS = Path(__file__).parents[2] / "results"
 EMBEDDED = RwRConfig(folds="embedded", mlp="fast")

@@ -63,10 +63,9 @@ class Scores(ClassifierMixin, BaseEstimator):
     @available_if(_responds_with("predict_proba"))
     def predict_proba(self, X: NDArray[Any]) -> NDArray[Any]:
         """Return the scores, none of them below the floor."""
-        floor = getattr(self, "floor", 0.0)  # older model files have none
-        if not floor:
+        if not self.floor:
             return X
-        lifted = np.maximum(X, floor)
+        lifted = np.maximum(X, self.floor)
         return lifted / lifted.sum(axis=1, keepdims=True)
 
     @available_if(_responds_with("decision_function"))
