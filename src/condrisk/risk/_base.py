@@ -30,6 +30,7 @@ from condrisk._validation import LARGEST_RISK, check_vector, validated
 from condrisk.losses import Loss, PrecomputedLoss, get_loss
 from condrisk.risk._constant import warn_if_worse_than_constant
 from condrisk.risk._copies import warn_of_copies
+from condrisk.risk._external import has_tags
 from condrisk.risk._held_out import HeldOut, Pairs
 from condrisk.risk._predictor import PRECOMPUTED, PredictorMixin, Routed
 from condrisk.risk._responses import Responses
@@ -128,6 +129,7 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
             has only overfitted noise is not named.
         """
         self._pairs = self._held_out = None
+        self.__dict__.pop("_target_task", None)
         if loss is not None:
             self._fit_losses(X, y, loss, sample_weight, prediction, params)
             return self
@@ -451,7 +453,7 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        own = [] if isinstance(self.predictor, str) else [self.predictor]
+        own = [] if self._is_external() else [self.predictor]
         parts = [_tags_of(part) for part in (*own, *self._parts().values())]
         tags.input_tags.sparse = all(part.input_tags.sparse for part in parts)
         tags.input_tags.allow_nan = all(part.input_tags.allow_nan for part in parts)
@@ -481,7 +483,7 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
 
 def _tags_of(part: Any) -> Any:
     """Return the tags of a part, the usual ones where another package gives it none."""
-    tags = get_tags(part if hasattr(part, "__sklearn_tags__") else DummyRegressor())
+    tags = get_tags(part if has_tags(part) else DummyRegressor())
     if isinstance(part, Pipeline) and hasattr(part.steps[0][1], "__sklearn_tags__"):
         # A Pipeline itself does not say so where its first step fills gaps.
         tags.input_tags.allow_nan |= get_tags(part.steps[0][1]).input_tags.allow_nan
