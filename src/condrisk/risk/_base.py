@@ -33,6 +33,7 @@ from condrisk.risk._copies import warn_of_copies
 from condrisk.risk._external import has_tags
 from condrisk.risk._held_out import HeldOut, Pairs
 from condrisk.risk._predictor import PRECOMPUTED, PredictorMixin, Routed
+from condrisk.risk._refusals import check_clones, say_which_labels
 from condrisk.risk._responses import Responses
 
 # How many folds estimate held-out risks where no cross-fitting tells.
@@ -139,8 +140,14 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
         self.loss_ = get_loss(self.loss, task=self._task())
         self._check_response(f"loss {self.loss_.name!r}", self.loss_.response)
         self._check_parts()
-        routed = route_fit(self, self._parts_to_fit(), weight, params)
-        self._fit(X, y, prediction, weight, routed)
+        parts = self._parts_to_fit()
+        check_clones(parts)
+        routed = route_fit(self, parts, weight, params)
+        try:
+            self._fit(X, y, prediction, weight, routed)
+        except ValueError as error:
+            say_which_labels(error, y)
+            raise
         warn_if_worse_than_constant(self, X, y, weight)
         warn_of_copies(self, X, y, routed)
         return self
