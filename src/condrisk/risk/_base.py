@@ -26,7 +26,7 @@ from condrisk._crossfit import CrossFitted, Job, Split, cross_fit, make_splits
 from condrisk._delegate import Assessment
 from condrisk._routing import add_part, add_splitter, route_fit
 from condrisk._state import leaves_rows_out
-from condrisk._validation import LARGEST_RISK, check_vector, validated
+from condrisk._validation import LARGEST_RISK, check_vector, refuse_gradients, validated
 from condrisk.losses import Loss, PrecomputedLoss, get_loss
 from condrisk.risk._constant import warn_if_worse_than_constant
 from condrisk.risk._copies import warn_of_copies
@@ -129,6 +129,9 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
             level, and, where it is fitted here, also on the rows that it was fitted on: one that
             has only overfitted noise is not named.
         """
+        refuse_gradients(
+            X=X, y=y, sample_weight=sample_weight, prediction=prediction, loss=loss, **params
+        )
         self._pairs = self._held_out = None
         self.__dict__.pop("_target_task", None)
         if loss is not None:

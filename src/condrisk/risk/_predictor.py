@@ -19,6 +19,7 @@ from sklearn.utils.validation import (
 
 from condrisk._crossfit import CrossFitted, Job, Split, cross_fit, fit_on, make_splits, seeded
 from condrisk._delegate import is_frozen
+from condrisk._validation import refuse_gradients
 from condrisk.losses import CostMatrix, Loss, Task, get_loss
 from condrisk.risk._external import first_response, has_tags, tells_task
 from condrisk.risk._responses import (
@@ -97,6 +98,7 @@ class PredictorMixin:
     def _responses_to(self, X: Any, prediction: Any, *, needed: bool = True) -> Responses:
         """Return the predictor's responses to new rows, after checking those."""
         check_is_fitted(self, "loss_")
+        refuse_gradients(X=X, prediction=prediction)
         if getattr(X, "ndim", 2) == 1 and hasattr(self, "n_features_in_"):
             raise ValueError(
                 "X must have a row per example and a column per feature, got a single dimension. "
@@ -152,6 +154,7 @@ class PredictorMixin:
 
     def _check_y(self, y: Any, X: Any) -> NDArray[Any]:
         """Return y as a validated column; several outputs are refused."""
+        refuse_gradients(y=y)
         y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
         task = self._task()
