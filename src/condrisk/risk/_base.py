@@ -28,6 +28,7 @@ from condrisk._routing import add_part, add_splitter, route_fit
 from condrisk._state import leaves_rows_out
 from condrisk._validation import LARGEST_RISK, check_vector, refuse_gradients, validated
 from condrisk.losses import Loss, PrecomputedLoss, get_loss
+from condrisk.risk._as_regressor import AsRegressorMixin
 from condrisk.risk._constant import warn_if_worse_than_constant
 from condrisk.risk._copies import warn_of_copies
 from condrisk.risk._external import has_tags
@@ -63,7 +64,9 @@ def check_regressor(regressor: Any) -> None:
         )
 
 
-class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
+class BaseRisk(
+    PredictorMixin, AsRegressorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta
+):
     """Base of the risk estimators: keeps the predictor's type and adds `predict_risk`."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
