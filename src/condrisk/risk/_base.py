@@ -22,6 +22,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from condrisk._autologging import without_autologging
 from condrisk._crossfit import CrossFitted, Job, Split, cross_fit, make_splits
 from condrisk._delegate import Assessment
 from condrisk._routing import add_part, add_splitter, route_fit
@@ -138,7 +139,8 @@ class BaseRisk(
         self._pairs = self._held_out = None
         self.__dict__.pop("_target_task", None)
         if loss is not None:
-            self._fit_losses(X, y, loss, sample_weight, prediction, params)
+            with without_autologging():
+                self._fit_losses(X, y, loss, sample_weight, prediction, params)
             return self
         X, y = self._check_rows(X, y)
         weight = _weights(sample_weight, X)
@@ -149,13 +151,14 @@ class BaseRisk(
         parts = self._parts_to_fit()
         check_clones(parts)
         routed = route_fit(self, parts, weight, params)
-        try:
-            self._fit(X, y, prediction, weight, routed)
-        except ValueError as error:
-            say_which_labels(error, y)
-            raise
-        warn_if_worse_than_constant(self, X, y, weight)
-        warn_of_copies(self, X, y, routed)
+        with without_autologging():
+            try:
+                self._fit(X, y, prediction, weight, routed)
+            except ValueError as error:
+                say_which_labels(error, y)
+                raise
+            warn_if_worse_than_constant(self, X, y, weight)
+            warn_of_copies(self, X, y, routed)
         return self
 
     def _fit_losses(
@@ -381,7 +384,8 @@ class BaseRisk(
                 )
             if not pairs.folds:
                 raise ValueError("held_out_ needs at least two held-out rows, or two groups.")
-            self._held_out = pairs.with_risks(self._held_out_risks(pairs))
+            with without_autologging():
+                self._held_out = pairs.with_risks(self._held_out_risks(pairs))
             self._pairs = None
         assert self._held_out is not None
         return self._held_out
