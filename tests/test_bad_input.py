@@ -352,9 +352,9 @@ BAD = {
     ),
     # predictions from elsewhere
     "no loss and no predictor": (
-        lambda: RegressionRisk("precomputed").fit(X, y, prediction=y),
+        lambda: RegressionRisk("precomputed").fit(X, y.round(), prediction=y),
         ValueError,
-        "loss must be given",
+        "loss must be given, such as .*y holds whole numbers",
     ),
     "no prediction": (
         lambda: RegressionRisk("precomputed", loss="squared_error").fit(X, y),

@@ -95,7 +95,13 @@ def make_partition(
     splits = make_splits(cv, X, y, classifier=classifier, groups=groups, random_state=random_state)
     held_out = np.sort(np.concatenate([test for _, test in splits]))
     if not np.array_equal(held_out, np.arange(len(y))):
-        raise ValueError("cv must hold out each row exactly once, as k folds do.")
+        once, n = len(np.unique(held_out)), len(y)
+        found = "some rows twice" if once < len(held_out) else f"{once} of {n} rows"
+        raise ValueError(
+            f"cv must hold out each row exactly once here, as k folds do, but holds out {found}. "
+            f"Splits that leave rows out, as TimeSeriesSplit does, are for a predictor that is "
+            f"given: RegressionRisk(predictor, cv=…) or AutoRisk(predictor, cv=…)."
+        )
     return splits
 
 

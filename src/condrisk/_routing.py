@@ -46,6 +46,15 @@ def weight_params(estimator: Any, sample_weight: Any, *, part: str) -> dict[str,
     return {}
 
 
+def _group_params(estimator: Any, groups: Any) -> dict[str, Any]:
+    """Return the fit parameters that carry groups into `estimator`, or the end of a Pipeline."""
+    if has_fit_parameter(estimator, "groups"):
+        return {"groups": groups}
+    if isinstance(estimator, Pipeline) and has_fit_parameter(estimator[-1], "groups"):
+        return {f"{estimator.steps[-1][0]}__groups": groups}
+    return {}
+
+
 def route_fit(
     owner: Any, parts: dict[str, Any], sample_weight: Any, params: dict[str, Any]
 ) -> dict[str, dict[str, Any]]:
@@ -64,8 +73,7 @@ def route_fit(
     wanted = {name: weight_params(part, sample_weight, part=name) for name, part in parts.items()}
     if groups is not None:
         for name, part in parts.items():
-            if has_fit_parameter(part, "groups"):
-                wanted[name]["groups"] = groups
+            wanted[name] |= _group_params(part, groups)
     if params and "predictor" not in parts:
         raise TypeError(f"fit got {sorted(params)}, which would be for a predictor to be fitted.")
     if params:

@@ -28,6 +28,16 @@ def validated(*, nested: bool) -> Callable[[F], F]:
     return cast("Callable[[F], F]", _fit_context(prefer_skip_nested_validation=not nested))
 
 
+def refuse_gradients(**given: Any) -> None:
+    """Refuse tensors of torch that require grad: numpy cannot take them."""
+    for name, values in given.items():
+        if getattr(values, "requires_grad", False) is True:
+            raise ValueError(
+                f"{name} is a tensor that requires grad, and no gradient goes through here: "
+                f"give {name}.detach()."
+            )
+
+
 def check_vector(values: ArrayLike, name: str) -> Vector:
     """Return `values` as a one-dimensional float64 array without NaN or infinity."""
     array = _as_real(values, name)
@@ -98,6 +108,7 @@ def check_quantiles(quantiles: ArrayLike) -> Vector:
 
 
 def _as_real(values: ArrayLike, name: str) -> Vector:
+    refuse_gradients(**{name: values})
     try:
         array = np.asarray(values)
     except ValueError as error:  # lists of different lengths

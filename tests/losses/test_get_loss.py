@@ -1,12 +1,14 @@
 """From what a user writes to a loss, and the errors on the way."""
 
 import functools
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn import metrics
 
 from condrisk.losses import (
     LOSSES,
@@ -127,6 +129,53 @@ def test_make_loss_options():
 def test_bad_specs(spec, options, error, message):
     with pytest.raises(error, match=message):
         get_loss(spec, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("mae", '"absolute_error"'),
+        ("MSE", '"squared_error"'),
+        ("squared", '"squared_error"'),
+        ("sqared_error", '"squared_error"'),
+        ("pinball", "condrisk.losses.pinball(0.9), with your quantile"),
+        ("pinball_loss", "condrisk.losses.pinball(0.9), with your quantile"),
+        ("huber", "condrisk.losses.huber(1.0), with your delta"),
+        ("0-1", '"zero_one"'),
+        ("accuracy", '"zero_one"'),
+        ("cross entropy", '"log_loss"'),
+        ("logloss", '"log_loss"'),
+        ("brier_score", '"brier"'),
+    ],
+)
+def test_the_nearest_name_is_suggested(name, meant):
+    with pytest.raises(ValueError, match=re.escape(f"got {name!r}. Did you mean {meant}?")):
+        get_loss(name)
+
+
+def test_nothing_is_suggested_for_a_name_like_none():
+    with pytest.raises(ValueError, match=r"got 'profit'\.$"):
+        get_loss("profit")
+
+
+@pytest.mark.parametrize(
+    ("metric", "instead"),
+    [
+        (metrics.mean_squared_error, 'Use "squared_error".'),
+        (metrics.root_mean_squared_error, 'Use "squared_error".'),
+        (metrics.mean_absolute_error, 'Use "absolute_error".'),
+        (functools.partial(metrics.mean_pinball_loss, alpha=0.9), "Use condrisk.losses.pinball"),
+        (metrics.accuracy_score, 'Use "zero_one".'),
+        (metrics.log_loss, 'Use "log_loss".'),
+        (metrics.brier_score_loss, 'Use "brier".'),
+        (metrics.mean_poisson_deviance, "returns one value per example."),
+        (metrics.get_scorer("neg_mean_squared_error"), "returns one value per example."),
+    ],
+)
+def test_a_metric_is_no_loss(metric, instead):
+    for resolve in (get_loss, make_loss):
+        with pytest.raises(ValueError, match=f"one number for all examples, .*{instead}"):
+            resolve(metric)
 
 
 @pytest.mark.parametrize(

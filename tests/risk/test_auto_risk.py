@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import RepeatedKFold
+from sklearn.model_selection import RepeatedKFold, TimeSeriesSplit
 from sklearn.tree import DecisionTreeClassifier
 
 from condrisk import AutoRisk, Deferral
@@ -221,3 +221,15 @@ def test_on_few_coded_rows_a_forest_on_the_row_alone_is_tried():
     new = few.predict_risk(codes[150:])
     loss = few.loss_values(codes[150:], y[150:])
     assert score == pytest.approx(((loss - new) ** 2).mean() / loss.var(), abs=0.25)
+
+
+def test_time_series_need_a_given_predictor(world):
+    with pytest.raises(ValueError, match=r"holds out 300 of 400 rows\. .*AutoRisk\(pred"):
+        AutoRisk(cv=TimeSeriesSplit(3)).fit(world.X, world.y)
+    with pytest.raises(ValueError, match="holds out some rows twice"):
+        AutoRisk(cv=RepeatedKFold(n_splits=2, n_repeats=2)).fit(world.X, world.y)
+    classes = make_gaussian_mixture(200, random_state=0)
+    risk = AutoRisk(LogisticRegression(), cv=TimeSeriesSplit(3), time_budget=0, random_state=0)
+    risk.fit(classes.X, classes.y)
+    assert_array_equal(risk.held_out_.rows, np.arange(50, 200))
+    assert len(risk.predict_risk(classes.X)) == 200

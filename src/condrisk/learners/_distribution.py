@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from condrisk._autologging import without_autologging
 from condrisk._crossfit import Job, cross_fit, make_partition, seeded
 from condrisk._distributions import Conditional, standard_points
 from condrisk._routing import weight_params
@@ -175,7 +176,7 @@ class DistributionRegressor(RegressorMixin, BaseEstimator):
             self.cv, X, y, classifier=False, groups=groups, random_state=self.random_state
         )
         mean = seeded(self.mean, self.random_state)
-        with config_context(enable_metadata_routing=False):
+        with without_autologging(), config_context(enable_metadata_routing=False):
             given = None if sample_weight is None else weight
             params = weight_params(mean, given, part="mean")
             found = cross_fit(
@@ -268,7 +269,7 @@ class DistributionRegressor(RegressorMixin, BaseEstimator):
         splits = [
             (np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(fold.max() + 1)
         ]
-        with config_context(enable_metadata_routing=False):
+        with without_autologging(), config_context(enable_metadata_routing=False):
             given = None if np.ptp(weight) == 0 else weight
             params = weight_params(model, given, part="variance")
             job = Job(model, params, ("predict",))

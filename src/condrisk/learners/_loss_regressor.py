@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
+from condrisk._autologging import without_autologging
 from condrisk._mixing import convex_shares
 from condrisk._state import leaves_rows_out
 from condrisk.learners._members import (
@@ -198,7 +199,8 @@ class LossRegressor(RegressorMixin, BaseEstimator):
         }
         rows = np.arange(len(z)) if len(z) <= MOST_ROWS else rng.permutation(len(z))[:MOST_ROWS]
         # On few rows the threads of boosting wait for each other, badly so on a busy machine.
-        with threadpool_limits(1 if len(z) < FEW_ROWS else None, user_api="openmp"):
+        threads = threadpool_limits(1 if len(z) < FEW_ROWS else None, user_api="openmp")
+        with threads, without_autologging():
             columns = [m.fit(X, z, weight).held_out(X, rows) for m in members.values()]
         table = np.column_stack([*columns, np.ones(len(rows))]).clip(0, z.max())
         shares = convex_shares(table, z[rows], weight[rows] / table.mean(axis=1))

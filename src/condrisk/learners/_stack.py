@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
+from condrisk._autologging import without_autologging
 from condrisk._crossfit import Split, make_partition
 from condrisk._mixing import convex_shares, fit_pool, log_probabilities
 from condrisk._state import leaves_rows_out
@@ -165,7 +166,7 @@ class _Stack(BaseEstimator, metaclass=ABCMeta):
         found: dict[str, Any] = {}
         threads = threadpool_limits(1 if len(target) < FEW_ROWS else None, user_api="openmp")
         # Weights are handed to the models by name, whatever the caller's setting is.
-        with threads, config_context(enable_metadata_routing=False):
+        with threads, without_autologging(), config_context(enable_metadata_routing=False):
             for name, make in self._makers().items():
                 start = time.perf_counter()
                 if found and self.time_budget is not None and start - began > self.time_budget:

@@ -10,6 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from condrisk._validation import refuse_gradients
+
 Floats = NDArray[np.float64]
 Task = Literal["regression", "classification"]
 Response = Literal["predict", "predict_proba"]
@@ -105,6 +107,7 @@ def blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
 
 def numbers(values: ArrayLike, name: str) -> Floats:
     """Return `values` as a one-dimensional float64 array, or say what is wrong with them."""
+    refuse_gradients(**{name: values})
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -114,6 +117,7 @@ def numbers(values: ArrayLike, name: str) -> Floats:
 
 def column(values: ArrayLike, name: str) -> NDArray[Any]:
     """Return `values` as a one-dimensional array; a single column is flattened."""
+    refuse_gradients(**{name: values})
     array = np.asarray(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
@@ -145,6 +149,7 @@ def probabilities(
     values: ArrayLike, classes: ArrayLike | None, name: str = "response"
 ) -> tuple[Any, NDArray[Any]]:
     """Return a probability matrix and the labels of its columns, checked against each other."""
+    refuse_gradients(**{name: values})
     proba = np.asarray(values)
     if proba.ndim != 2:
         raise ValueError(

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from condrisk.losses._base import ClassLoss, Floats, Loss, Response, Task
 from condrisk.losses._classes import Brier, CostMatrix, LogLoss, ZeroOne
 from condrisk.losses._numeric import AbsoluteError, SquaredError
+from condrisk.losses._suggest import refuse_metric, suggestion
 
 squared_error = SquaredError()
 absolute_error = AbsoluteError()
@@ -137,6 +138,7 @@ def make_loss(
     """
     if not callable(fn):
         raise TypeError(f"fn must be callable, got {fn!r}.")
+    refuse_metric(fn)
     if response not in ("predict", "predict_proba"):
         raise ValueError(f'response must be "predict" or "predict_proba", got {response!r}.')
     if np.isnan(minimum) or minimum == np.inf:
@@ -186,7 +188,9 @@ def _find(loss: Any, task: Task | None) -> Loss:
         return _DEFAULTS[task]
     if isinstance(loss, str):
         if loss not in LOSSES:
-            raise ValueError(f"loss must be one of {sorted(LOSSES)}, got {loss!r}.")
+            raise ValueError(
+                f"loss must be one of {sorted(LOSSES)}, got {loss!r}.{suggestion(loss, LOSSES)}"
+            )
         return LOSSES[loss]
     if callable(loss):
         return make_loss(loss)

@@ -22,16 +22,20 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from condrisk._autologging import without_autologging
 from condrisk._crossfit import CrossFitted, Job, Split, cross_fit, make_splits
 from condrisk._delegate import Assessment
 from condrisk._routing import add_part, add_splitter, route_fit
 from condrisk._state import leaves_rows_out
-from condrisk._validation import LARGEST_RISK, check_vector, validated
+from condrisk._validation import LARGEST_RISK, check_vector, refuse_gradients, validated
 from condrisk.losses import Loss, PrecomputedLoss, get_loss
+from condrisk.risk._as_regressor import AsRegressorMixin
 from condrisk.risk._constant import warn_if_worse_than_constant
 from condrisk.risk._copies import warn_of_copies
+from condrisk.risk._external import has_tags
 from condrisk.risk._held_out import HeldOut, Pairs
 from condrisk.risk._predictor import PRECOMPUTED, PredictorMixin, Routed
+from condrisk.risk._refusals import check_clones, say_which_labels
 from condrisk.risk._responses import Responses
 
 # How many folds estimate held-out risks where no cross-fitting tells.
@@ -61,7 +65,9 @@ def check_regressor(regressor: Any) -> None:
         )
 
 
-class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
+class BaseRisk(
+    PredictorMixin, AsRegressorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta
+):
     """Base of the risk estimators: keeps the predictor's type and adds `predict_risk`."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -127,9 +133,14 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
             level, and, where it is fitted here, also on the rows that it was fitted on: one that
             has only overfitted noise is not named.
         """
+        refuse_gradients(
+            X=X, y=y, sample_weight=sample_weight, prediction=prediction, loss=loss, **params
+        )
         self._pairs = self._held_out = None
+        self.__dict__.pop("_target_task", None)
         if loss is not None:
-            self._fit_losses(X, y, loss, sample_weight, prediction, params)
+            with without_autologging():
+                self._fit_losses(X, y, loss, sample_weight, prediction, params)
             return self
         X, y = self._check_rows(X, y)
         weight = _weights(sample_weight, X)
@@ -137,10 +148,17 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
         self.loss_ = get_loss(self.loss, task=self._task())
         self._check_response(f"loss {self.loss_.name!r}", self.loss_.response)
         self._check_parts()
-        routed = route_fit(self, self._parts_to_fit(), weight, params)
-        self._fit(X, y, prediction, weight, routed)
-        warn_if_worse_than_constant(self, X, y, weight)
-        warn_of_copies(self, X, y, routed)
+        parts = self._parts_to_fit()
+        check_clones(parts)
+        routed = route_fit(self, parts, weight, params)
+        with without_autologging():
+            try:
+                self._fit(X, y, prediction, weight, routed)
+            except ValueError as error:
+                say_which_labels(error, y)
+                raise
+            warn_if_worse_than_constant(self, X, y, weight)
+            warn_of_copies(self, X, y, routed)
         return self
 
     def _fit_losses(
@@ -366,7 +384,8 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
                 )
             if not pairs.folds:
                 raise ValueError("held_out_ needs at least two held-out rows, or two groups.")
-            self._held_out = pairs.with_risks(self._held_out_risks(pairs))
+            with without_autologging():
+                self._held_out = pairs.with_risks(self._held_out_risks(pairs))
             self._pairs = None
         assert self._held_out is not None
         return self._held_out
@@ -451,7 +470,7 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        own = [] if isinstance(self.predictor, str) else [self.predictor]
+        own = [] if self._is_external() else [self.predictor]
         parts = [_tags_of(part) for part in (*own, *self._parts().values())]
         tags.input_tags.sparse = all(part.input_tags.sparse for part in parts)
         tags.input_tags.allow_nan = all(part.input_tags.allow_nan for part in parts)
@@ -481,7 +500,7 @@ class BaseRisk(PredictorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
 
 def _tags_of(part: Any) -> Any:
     """Return the tags of a part, the usual ones where another package gives it none."""
-    tags = get_tags(part if hasattr(part, "__sklearn_tags__") else DummyRegressor())
+    tags = get_tags(part if has_tags(part) else DummyRegressor())
     if isinstance(part, Pipeline) and hasattr(part.steps[0][1], "__sklearn_tags__"):
         # A Pipeline itself does not say so where its first step fills gaps.
         tags.input_tags.allow_nan |= get_tags(part.steps[0][1]).input_tags.allow_nan

@@ -48,16 +48,19 @@ class DistributionRisk(BaseRisk):
     """Base of a risk that uses a conditional distribution of a number."""
 
     distribution: Any
+    probability: Any
     distribution_: Any
 
     # -- parts --------------------------------------------------------------------------------
 
-    def _task_by_parts(self) -> Task:
-        """Return the task; that of an external predictor is told by the loss or its parts."""
+    def _task_by_parts(self) -> Task | None:
+        """Return the task; that of an external predictor is told by loss, parts or target."""
         task = super()._task()
-        if task is not None:
-            return task
-        return "classification" if self.distribution is None else "regression"
+        if task is None and self.distribution is not None:
+            return "regression"
+        if task is None and self.probability is not None:
+            return "classification"
+        return task
 
     def _refuse(self, **given: Any) -> None:
         """Refuse parts that are for the other task."""

@@ -325,7 +325,7 @@ class HybridRisk(ProbabilityModelsRisk, NumberHybrid, LossLawMixin):
 
     # -- parts -------------------------------------------------------------------------------
 
-    def _task(self) -> Task:
+    def _task(self) -> Task | None:
         return self._task_by_parts()
 
     def _parts(self) -> dict[str, Any]:
@@ -347,7 +347,7 @@ class HybridRisk(ProbabilityModelsRisk, NumberHybrid, LossLawMixin):
         models = self._models()
         if not models:
             raise ValueError(
-                'probability must be given, where predictor is "precomputed" or the list is '
+                "probability must be given, where the predictor is external or the list is "
                 "empty: a classifier that estimates the class probabilities, or several."
             )
         for model in models:

@@ -228,7 +228,7 @@ class PlugInRisk(ClassPlugIn, DistributionRisk, LossLawMixin):
 
     # -- parts -------------------------------------------------------------------------------
 
-    def _task(self) -> Task:
+    def _task(self) -> Task | None:
         return self._task_by_parts()
 
     def _parts(self) -> dict[str, Any]:

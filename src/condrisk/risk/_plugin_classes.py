@@ -251,7 +251,7 @@ class ClassPlugIn(BaseRisk):
         """Return the probability model, not yet fitted unless frozen; None if there is none."""
         if self.probability is not None:
             return self.probability
-        if self._is_precomputed():
+        if self._is_external():
             return None
         return self.predictor.estimator if is_frozen(self.predictor) else self.predictor
 
@@ -262,7 +262,7 @@ class ClassPlugIn(BaseRisk):
         model = self._probability()
         if model is None:
             raise ValueError(
-                'probability must be given because predictor is "precomputed": a classifier that '
+                "probability must be given because the predictor is external: a classifier that "
                 "estimates the class probabilities."
             )
         if hasattr(model, "predict_proba"):

@@ -19,7 +19,9 @@ from sklearn.utils.validation import (
 
 from condrisk._crossfit import CrossFitted, Job, Split, cross_fit, fit_on, make_splits, seeded
 from condrisk._delegate import is_frozen
+from condrisk._validation import refuse_gradients
 from condrisk.losses import CostMatrix, Loss, Task, get_loss
+from condrisk.risk._external import first_response, has_tags, tells_task
 from condrisk.risk._responses import (
     GivenResponses,
     Responses,
@@ -27,6 +29,7 @@ from condrisk.risk._responses import (
     check_some_are_classes,
     held_out_at_once,
 )
+from condrisk.risk._task import task_of_target
 
 Routed = dict[str, dict[str, Any]]
 PRECOMPUTED = "precomputed"
@@ -58,16 +61,29 @@ class PredictorMixin:
     def _is_precomputed(self) -> bool:
         return isinstance(self.predictor, str) and self.predictor == PRECOMPUTED
 
+    def _is_external(self) -> bool:
+        """Tell whether nothing is known of the predictor but what it predicts."""
+        if self._is_precomputed():
+            return True
+        return is_frozen(self.predictor) and not tells_task(self.predictor)
+
     def _has_to_fit_predictor(self) -> bool:
         return not self._is_precomputed() and not is_frozen(self.predictor)
 
     def _task(self) -> Task | None:
-        """Return the task of the predictor or else of the loss; None if neither tells."""
-        if self._is_precomputed():
+        """Return the task of the predictor, the loss or the target; None if none of them tells."""
+        if self._is_external():
             if self.loss is None:
-                return None
+                return self.__dict__.get("_target_task")
             loss = get_loss(self.loss)
             return "classification" if loss.response == "predict_proba" else loss.task
+        if not has_tags(self.predictor):
+            raise ValueError(
+                f"predictor must be an estimator of scikit-learn to be fitted here, but "
+                f"{type(self.predictor).__name__} has no __sklearn_tags__: inherit from "
+                f"RegressorMixin or ClassifierMixin and BaseEstimator, or give "
+                f"FrozenEstimator(predictor), fitted on other rows."
+            )
         if is_classifier(self.predictor):
             return "classification"
         if is_regressor(self.predictor):
@@ -82,6 +98,7 @@ class PredictorMixin:
     def _responses_to(self, X: Any, prediction: Any, *, needed: bool = True) -> Responses:
         """Return the predictor's responses to new rows, after checking those."""
         check_is_fitted(self, "loss_")
+        refuse_gradients(X=X, prediction=prediction)
         if getattr(X, "ndim", 2) == 1 and hasattr(self, "n_features_in_"):
             raise ValueError(
                 "X must have a row per example and a column per feature, got a single dimension. "
@@ -103,6 +120,8 @@ class PredictorMixin:
         """Return the labels behind the columns of the response; None for regression."""
         if self._is_precomputed() or self._classes is None:
             return self._classes
+        if self._is_external():
+            return getattr(self.predictor_, "classes_", self._classes)
         return self.predictor_.classes_
 
     def _losses(self, y: NDArray[Any], response: NDArray[Any]) -> NDArray[np.float64]:
@@ -127,12 +146,15 @@ class PredictorMixin:
             )
         (X,) = indexable(X)
         validate_data(self, X, skip_check_array=True)
+        if self._task() is None and self.loss is None:
+            self._target_task = task_of_target(y, argument="loss")
         y = self._check_y(y, X)
         self._classes = np.unique(y) if self._task() == "classification" else None
         return X, y
 
     def _check_y(self, y: Any, X: Any) -> NDArray[Any]:
         """Return y as a validated column; several outputs are refused."""
+        refuse_gradients(y=y)
         y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
         task = self._task()
@@ -152,7 +174,7 @@ class PredictorMixin:
 
     def _check_finite(self, X: Any) -> None:
         """Refuse NaN where the predictor would take it but another part of the estimate not."""
-        if self._is_precomputed() or not isinstance(X, np.ndarray) or X.dtype.kind != "f":
+        if self._is_external() or not isinstance(X, np.ndarray) or X.dtype.kind != "f":
             return
         takes_nan = get_tags(self.predictor).input_tags.allow_nan
         if takes_nan and not get_tags(self).input_tags.allow_nan:
@@ -188,11 +210,13 @@ class PredictorMixin:
         """Return the responses of a predictor that is not fitted here, to all rows."""
         if self._is_precomputed():
             responses: Responses = self._given(prediction, _num_samples(X))
-            check_some_are_classes(np.asarray(responses.get("predict")), self._classes)
         else:
             self.predictor_ = self.predictor
-            check_is_fitted(self.predictor_)
             responses = Responses(self.predictor_, X)
+        if not self._is_external():
+            check_is_fitted(self.predictor_)
+        elif self._is_precomputed() or "predict" in methods:
+            check_some_are_classes(first_response(responses, self.predictor), self._classes)
         return held_out_at_once(np.arange(_num_samples(X)), responses, methods)
 
     def _cross_fitted(

@@ -127,7 +127,7 @@ class ProbabilityModelsRisk(BaseRisk):
 
     def _models(self) -> list[Any]:
         """Return the probability models, not yet fitted unless frozen."""
-        if self.probability is None and self._is_precomputed():
+        if self.probability is None and self._is_external():
             return []
         if self.probability is None:
             return [self.predictor.estimator if is_frozen(self.predictor) else self.predictor]

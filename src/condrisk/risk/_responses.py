@@ -92,7 +92,8 @@ def check_some_are_classes(prediction: NDArray[Any], classes: NDArray[Any] | Non
     if prediction.ndim == 1 and classes is not None and (encode(prediction, classes) < 0).all():
         raise ValueError(
             f"prediction holds none of the classes {classes.tolist()[:10]}: "
-            f"give labels of y, or a matrix of class probabilities."
+            f"give labels of y, a matrix of class probabilities, or, if y holds numbers and no "
+            f'classes, a loss such as "squared_error".'
         )
 
 

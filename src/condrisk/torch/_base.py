@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from condrisk._files import ModelFileError
 from condrisk._state import leaves_rows_out
+from condrisk._validation import refuse_gradients
 from condrisk.torch._forward import Batches
 from condrisk.torch._images import InputSpec, channel_statistics, prepare, upload
 from condrisk.torch._module import make_module, module_arguments, try_out
@@ -79,6 +80,7 @@ class BaseTorch(BaseEstimator):
 
     def _check_inputs(self, X: Any) -> tuple[NDArray[Any], torch.device]:
         check_is_fitted(self, "network_")
+        refuse_gradients(X=X)
         X = validate_data(self, X, reset=False, allow_nd=True, dtype="numeric")
         rows = as_inputs(X, self.image_shape)
         if rows.shape[1:] != self.input_shape_:
@@ -90,6 +92,7 @@ class BaseTorch(BaseEstimator):
     # -- fitting ------------------------------------------------------------------------------
 
     def _check_rows(self, X: Any, y: Any, *, y_numeric: bool) -> tuple[Any, Any]:
+        refuse_gradients(X=X, y=y)
         return validate_data(
             self, X, y, allow_nd=True, dtype="numeric", y_numeric=y_numeric, ensure_min_samples=2
         )
