@@ -33,7 +33,7 @@ class RegressionRisk(BaseRisk):
       rows and its losses are taken on the others; the regressor is fitted on all pairs of row and
       loss that the splits yield; and the predictor is fitted again on all rows (`refit=True`).
       The losses are those of predictors that saw fewer rows than the one that is kept, and so
-      too high for it: with five folds on 200 rows by 5 to 9 per cent in the mean over twenty
+      too high for it: with five folds on 200 rows by 4 to 7 per cent in the mean over twenty
       worlds and sets, and by half on some. With ``cv=`` a number, a second
       cross-fitting on halves of the rows tells how fast the loss falls with their number, and
       the risk is multiplied by `refit_factor_`. That takes a fifth more time; it is left out
