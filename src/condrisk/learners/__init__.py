@@ -2,6 +2,7 @@
 
 from condrisk.learners._decision import BayesDecision
 from condrisk.learners._distribution import DistributionRegressor
+from condrisk.learners._encoder import TableEncoder
 from condrisk.learners._loss_regressor import LossRegressor
 from condrisk.learners._stack import StackedClassifier, StackedRegressor
 
@@ -11,4 +12,5 @@ __all__ = [
     "LossRegressor",
     "StackedClassifier",
     "StackedRegressor",
+    "TableEncoder",
 ]
