@@ -15,6 +15,12 @@ Kind = Literal["number", "label", "date", "empty"]
 
 # Stands for a missing label: an empty text says no more.
 GAP = ""
+_GAPS: dict[str, NDArray[Any]] = {
+    "number": np.array([np.nan]),
+    "label": np.array([GAP], dtype=object),
+    "date": np.array(["NaT"], dtype="datetime64[us]"),
+}
+# What the cells of a column are, where only these tell.
 _NUMBER, _DATE = (Real, np.bool_, np.number), (date, np.datetime64)
 _DURATION, _TEXT = (timedelta, np.timedelta64), (str, bytes)
 
@@ -43,11 +49,8 @@ class Column(NamedTuple):
         """Return the values as those of a column that was of this kind in fit."""
         if kind == self.kind:
             return self.values
-        n_rows = len(self.values)
         if self.kind == "empty" or (self.kind == "number" and np.isnan(self.values).all()):
-            fill = {"label": GAP, "date": np.datetime64("NaT")}.get(kind, np.nan)
-            kinds = {"label": object, "date": "datetime64[us]"}
-            return np.full(n_rows, fill, dtype=kinds.get(kind, np.float64))
+            return np.repeat(_GAPS[kind], len(self.values))
         if kind == "label":
             return _objects(_label(value) for value in self.values.tolist())
         raise ValueError(f"column {self.name!r} held {kind}s in fit, and holds {self.kind}s now.")
@@ -177,15 +180,14 @@ def _from_cells(name: str, cells: NDArray[Any]) -> Column:
     if are(*_NUMBER):
         return Column(name, "number", np.where(gaps, np.nan, cells).astype(np.float64))
     if are(*_DATE):
-        moments = np.where(gaps, np.datetime64("NaT"), cells)
-        values = [_naive(moment) for moment in moments]
-        return Column(name, "date", np.array(values, dtype="datetime64[us]"))
+        moments = [_naive(cell) for cell in np.where(gaps, np.datetime64("NaT"), cells)]
+        return Column(name, "date", np.array(moments, dtype="datetime64[us]"))
     if are(*_DURATION):
-        values = np.where(gaps, np.timedelta64("NaT"), cells)
-        return Column(name, "number", _seconds(values.astype("timedelta64[us]")))
+        durations = np.where(gaps, np.timedelta64("NaT"), cells)
+        return Column(name, "number", _seconds(durations.astype("timedelta64[us]")))
     if are(*_TEXT, *_NUMBER):
-        values = (GAP if gap else _label(cell) for cell, gap in zip(cells, gaps, strict=True))
-        return Column(name, "label", _objects(values))
+        labels = (GAP if gap else _label(cell) for cell, gap in zip(cells, gaps, strict=True))
+        return Column(name, "label", _objects(labels))
     wrong = next(found for found in types if not issubclass(found, (*_TEXT, *_NUMBER)))
     raise TypeError(
         f"column {name!r} has a cell of type {wrong.__name__}: every argument must be a string, a "

@@ -405,7 +405,8 @@ class DistributionRegressor(RegressorMixin, BaseEstimator):
 
     def _mean_of(self, X: Any) -> tuple[Floats, Floats]:
         """Return the mean at each row, and how far the models of a stack disagree."""
-        if isinstance(self.mean_, StackedRegressor):
+        # A stack that was given is cross-fitted as any other regressor: that is all it says.
+        if isinstance(self.mean_, StackedRegressor) and len(self._most_uncertain):
             found = self.mean_.responses(X)
             return found["predict"], found["uncertainty"]
         mean = np.asarray(self.mean_.predict(X), dtype=np.float64).ravel()

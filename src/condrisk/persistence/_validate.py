@@ -277,8 +277,8 @@ def _check_loss_regressor(model: Any) -> list[Any]:
 def _n_encoded(encoder: Any) -> int:
     """Return how many numbers an encoder makes of a row, and refuses to differ from."""
     n = getattr(encoder, "n_features_out_", None)
-    fits = type(encoder) is TableEncoder and isinstance(n, int | np.integer)
-    _require(fits, "an object in place of an encoder")
+    if type(encoder) is not TableEncoder or not isinstance(n, int | np.integer):
+        raise BadModelError("has an object in place of an encoder")
     return int(n)
 
 
