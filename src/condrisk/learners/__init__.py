@@ -1,4 +1,4 @@
-"""Models made for noisy losses, and predictors that keep their own held-out predictions."""
+"""Models made for noisy losses, predictors that keep held-out predictions, and their encoder."""
 
 from condrisk.learners._decision import BayesDecision
 from condrisk.learners._distribution import DistributionRegressor
