@@ -17,7 +17,6 @@ import json
 import sys
 import warnings
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +59,7 @@ PREDICTORS: dict[str, dict[str, Any]] = {
     },
 }
 SLOW: dict[str, Any] = {
-    "PlugInRisk": partial(PlugInRisk, calibration=None),
+    "PlugInRisk": PlugInRisk,
     "HybridRisk": HybridRisk,
     "AutoRisk": AutoRisk,
 }
@@ -133,7 +132,7 @@ def run(rows: Rows, predictor: Any, *, slow: bool) -> dict[str, list[float]]:
     """Return the figures of each estimate of one draw."""
     X, y, X_new, y_new = rows
     found = {}
-    plain = RegressionRisk(predictor, features="x", random_state=0).fit(X, y)
+    plain = RegressionRisk(predictor, random_state=0).fit(X, y)
     loss, risk = plain.loss_values(X_new, y_new), plain.predict_risk(X_new)
     found["folds only"] = judge(risk / plain.refit_factor_, loss)
     found["RegressionRisk"] = judge(risk, loss)

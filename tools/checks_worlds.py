@@ -59,7 +59,7 @@ def hard_text(record: dict[str, Any]) -> str:
             "the out-of-fold losses, and its bias is that of the rows themselves: under heavy "
             "tails most draws lack the largest losses, and predictors of the folds have seen fewer "
             "rows than the one that is kept. “forest” is a random forest on these losses, five "
-            f"rows a leaf. Draws: {draws}.",
+            f"rows a leaf. Draws: {draws}. {_burst_sentence(record)}",
             "",
             "Method: `benchmarks/hard_worlds.py` has the worlds, in which g is known. Again with "
             "`python -m benchmarks.hard_worlds`.",
@@ -70,6 +70,22 @@ def hard_text(record: dict[str, Any]) -> str:
 
 def _cell(r: dict[str, Any]) -> str:
     return f"{100 * r['bias']:+.0f} ± {100 * r['bias_se']:.0f} % ({r['error']:.2f})"
+
+
+def _burst_sentence(record: dict[str, Any]) -> str:
+    """Return what happens where a mean over draws says little."""
+    world, predictor, method = "1:250, cost 50:1", "boosting", "PlugInRisk"
+    ratios = [
+        r["figures"][method][0]
+        for r in record["records"]
+        if (r["world"], r["predictor"]) == (world, predictor)
+    ]
+    burst = sum(ratio > 3 for ratio in ratios)
+    return (
+        f"`{method}` with {predictor}, {world}: in {burst} of {len(ratios)} draws a temperature "
+        f"makes the rare class look frequent, which `fit` warns of; the median is "
+        f"{100 * (np.median(ratios) - 1):+.0f} %."
+    )
 
 
 def _hard_verdict(record: dict[str, Any]) -> str:

@@ -288,9 +288,8 @@ def method_text(studies: dict[str, Study]) -> str:
 before the first run on the further sets. y has variance one. Splits:
 {", ".join(f"{TITLES[part]}: {n}" for part, n in n_splits.items())}; {min(n_rows):,} to
 {max(n_rows):,} rows in the UCI sets. Predictors: `LinearRegression`, `RandomForestRegressor`,
-`HistGradientBoostingRegressor`. `RegressionRisk` is without its `refit_factor_`, which came after
-these runs. "mean" is the training mean of held-out losses,
-"forest" a random forest on them, from the row alone. Errors are pooled over the splits of a set,
+`HistGradientBoostingRegressor`. "mean" is the training mean of held-out losses, "forest" a random
+forest on them, from the row alone. Errors are pooled over the splits of a set,
 then the ratio to "mean" is taken, then the geometric mean over sets. After ± is a standard error
 from leaving out each split. "test mean": relative to the mean of the test losses, which nobody
 knows. Deferral loss is relative to "forest", at prices that are the 0.5, 0.7, 0.85 and 0.95

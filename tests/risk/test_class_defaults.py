@@ -1,10 +1,12 @@
 """The defaults for classifiers: the response among the inputs, and a temperature."""
 
+import warnings
+
 import numpy as np
 import pytest
 from benchmarks.class_defaults import CALIBRATIONS, DRAWS, Study
 from numpy.testing import assert_allclose
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -199,3 +201,32 @@ def test_the_docstring_has_the_figures_of_the_record():
     assert f"{low} to {high} % too high" in text
     hybrid = [abs(study.in_world("HybridRisk, forest", n, "logistic")[0]) for n in DRAWS]
     assert f"off by {100 * max(hybrid):.0f} % at most" in text
+
+
+class LogitInColumn(ClassifierMixin, BaseEstimator):
+    """A classifier whose log-odds are the first column."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        p = 1 / (1 + np.exp(-X[:, 0]))
+        return np.column_stack([1 - p, p])
+
+    def predict(self, X):
+        return self.classes_[(X[:, 0] > 0).astype(int)]
+
+
+@pytest.mark.filterwarnings("ignore:the predictor is worse than a constant")
+def test_a_temperature_that_makes_a_rare_class_frequent_is_warned_of():
+    rng = np.random.default_rng(0)
+    X = -5 + 8 * rng.normal(size=(2000, 1))  # sure, and wrong as often as not
+    y = (np.arange(2000) % 100 == 0).astype(int)
+    model = FrozenEstimator(LogitInColumn().fit(X, y))
+    with pytest.warns(UserWarning, match=r"class 1 is 1\.00% of the rows, but has a probability"):
+        PlugInRisk(model, probability=model).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="class 1 is")
+        shifted = PlugInRisk(model, probability=model, calibration="sigmoid").fit(X, y)
+    assert shifted.predict_risk(X[X[:, 0] < 0]).mean() == pytest.approx(0.01, abs=0.003)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,9 @@ from condrisk.losses import encode
 
 # What scikit-learn adds to a probability before it takes the logarithm.
 LOG_SHIFT = 1e-12
+# A class is warned of where its probabilities are on average so many times its share, or its share
+# so many times these, and so many standard errors of the share away from it.
+SHIFTED, STANDARD_ERRORS = 1.5, 4.0
 # Scores, positions of the labels and weights.
 Rows = tuple[NDArray[Any], NDArray[np.intp], NDArray[Any] | None]
 
@@ -131,6 +135,34 @@ def fit_calibrator(
     )
     with config_context(enable_metadata_routing=False):
         return calibrator.fit(scores, codes, sample_weight=sample_weight)
+
+
+def warn_of_shifted_classes(
+    proba: NDArray[Any], y: NDArray[Any], classes: NDArray[Any], weight: NDArray[Any] | None
+) -> None:
+    """Warn where the probabilities of a class are far from its share on average.
+
+    A temperature moves all probabilities towards equal ones. Where a model is sure and wrong about
+    a rare class, the best temperature makes that class look frequent.
+    """
+    is_class = np.asarray(y)[:, None] == classes
+    known = is_class.any(axis=1)
+    if not known.any():
+        return
+    proba, is_class = proba[known], is_class[known]
+    weight = None if weight is None else weight[known]
+    found, share = (np.average(table, axis=0, weights=weight) for table in (proba, is_class))
+    ratio = np.maximum(found, share) / np.maximum(np.minimum(found, share), LOG_SHIFT)
+    apart = np.abs(found - share) > STANDARD_ERRORS * np.sqrt(share * (1 - share) / len(proba))
+    worst = int(np.argmax(np.where(apart & (share > 0), ratio, 0)))
+    if apart[worst] and share[worst] > 0 and ratio[worst] > SHIFTED:
+        warnings.warn(
+            f"class {classes.tolist()[worst]!r} is {share[worst]:.2%} of the rows, but has a "
+            f"probability of {found[worst]:.2%} on average after calibration by a temperature: "
+            f"risks will be off as much. Use HybridRisk, or calibration='sigmoid', which can shift "
+            f"a class.",
+            stacklevel=2,
+        )
 
 
 def _known(scores: NDArray[Any], codes: NDArray[np.intp], weight: NDArray[Any] | None) -> Rows:

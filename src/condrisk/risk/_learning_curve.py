@@ -2,10 +2,9 @@
 
 A cross-fitted predictor has seen fewer rows than the one that is kept, so its held-out losses are
 too high for that one, the more so the fewer rows there are (``benchmarks/refit_bias.py``). A second
-cross-fitting with other folds gives a second point of the learning curve, and two curves through
-both points are followed to the size of all rows: a line in one over the number of rows, which is
-right where noise sets the pace, and a power of that number, which is right where there is none.
-Of the two the one that changes less is taken.
+cross-fitting with other folds gives a second point of the learning curve. A line in one over the
+number of rows through both is followed to all rows, as far as the loss falls no faster than that
+number itself.
 """
 
 from __future__ import annotations
@@ -56,10 +55,9 @@ def refit_factor(first: float, second: float, n_folds: int) -> float:
     if first <= 0 or second <= 0 or (second - first) * (share - other) <= 0:
         return 1.0
     line = 1 - (second / first - 1) * (1 / share - 1) / (1 / other - 1 / share)
-    power = (second / first) ** (-np.log(1 / share) / np.log(share / other))
-    # Losses fall no faster than one over the number of rows, but where there are hardly more rows
-    # than parameters, and then the curve flattens before it gets to all rows.
-    return float(np.clip(max(line, power), share, 1.0))
+    # Losses fall faster than one over the number of rows where there are hardly more rows than
+    # parameters, and then the curve flattens before it gets to all rows.
+    return float(np.clip(line, share, 1.0))
 
 
 def factor_of_refit(

@@ -72,7 +72,9 @@ class PlugInRisk(ClassPlugIn, DistributionRisk, LossLawMixin):
         probability stands for those of exactly zero, as forests, trees and neighbours give them,
         and where no held-out row is wrong, the least sure one counts as wrong once. On
         six sets and three predictors the mean of g is off by 10 % with it, 69 % without, 45 %
-        with "sigmoid" and 36 % with "isotonic" (``benchmarks/class_defaults.py``).
+        with "sigmoid" and 36 % with "isotonic" (``benchmarks/class_defaults.py``). It moves
+        towards equal probabilities: where a model is sure and wrong about a rare class, `fit` warns
+        that this class now looks frequent.
     cv : int, cross-validation splitter or iterable, default=5
         How to cross-fit, as for `RegressionRisk`. With a frozen predictor it is used only for the
         calibration of a probability model that is not frozen, which is then fitted once more for

@@ -23,7 +23,7 @@ from condrisk._crossfit import (
 from condrisk._delegate import is_frozen
 from condrisk.losses import ClassLoss
 from condrisk.risk._base import BaseRisk
-from condrisk.risk._calibration import as_matrix, fit_calibrator
+from condrisk.risk._calibration import as_matrix, fit_calibrator, warn_of_shifted_classes
 from condrisk.risk._held_out import Pairs
 from condrisk.risk._predictor import Routed
 from condrisk.risk._responses import Responses
@@ -155,7 +155,12 @@ class ClassPlugIn(BaseRisk):
         if self.calibration is None or scores is None:
             return None
         weight = None if sample_weight is None else sample_weight[fitted.rows]
-        return self._calibrator_of(scores, y, weight)
+        calibrator = self._calibrator_of(scores, y, weight)
+        if self.calibration == "temperature" and calibrator is not None:
+            warn_of_shifted_classes(
+                calibrator.predict_proba(as_matrix(scores)), y, self.probability_.classes_, weight
+            )
+        return calibrator
 
     def _calibrator_of(
         self, scores: NDArray[Any], y: NDArray[Any], weight: NDArray[Any] | None
