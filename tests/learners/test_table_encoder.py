@@ -99,6 +99,9 @@ def test_what_was_not_seen_in_fit():
     assert_array_equal(found["colour_missing"], [0, 1, 0])  # an empty text is a gap
     assert_array_equal(found["nothing"], [np.nan] * 3)
     assert_array_equal(found["count"], [5, 6, 7])
+    moments = frame.assign(colour=frame["when"])
+    found = dict(zip(NAMES, encoder.transform(moments).T, strict=True))
+    assert_array_equal(found["colour_missing"], [0, 1, 0])
     # A batch without any value has no type of its own.
     gaps = frame.assign(colour=np.nan, when=np.nan, took=None)
     found = dict(zip(NAMES, encoder.transform(gaps).T, strict=True))

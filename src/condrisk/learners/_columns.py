@@ -203,6 +203,8 @@ def _is_gap(cell: Any) -> bool:
 
 def _label(value: Any) -> str:
     """Return the name of a level; whole numbers have the same one as floats, which gaps make."""
+    if value is None:
+        return GAP
     if isinstance(value, bytes):
         return value.decode(errors="replace")
     if isinstance(value, float | np.floating):
