@@ -3,15 +3,19 @@
 import os
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
-from hostile_models import CASES, pack, unpack
+from hostile_models import CASES, pack, plain, unpack, with_attribute
+from numpy.testing import assert_array_equal
+from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
 from condrisk import Deferral, RegressionRisk, _files
 from condrisk.app.models import fit_table
+from condrisk.learners import LossRegressor
 from condrisk.persistence import ModelFileError, _archive, load_model, save_model
 
 
@@ -96,3 +100,19 @@ def test_what_is_no_file_is_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe.skops")  # reading it would wait for ever
     with pytest.raises(ModelFileError, match=r"is not a file\.$"):
         load_model(tmp_path / "pipe.skops")
+
+
+def test_an_encoder_of_another_width_is_refused(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=30), "b": rng.choice(["x", "y"], 30)})
+    y = frame["a"] + np.where(frame["b"] == "x", 2.0, 0.1) * rng.normal(size=30)
+    regressor = LossRegressor(random_state=0)
+    risk = RegressionRisk(DummyRegressor(), regressor=regressor, cv=2, random_state=0)
+    save_model(risk.fit(frame, y), tmp_path / "good.skops", schema=frame)
+    assert risk.regressor_.forest_ is not None
+    loaded = load_model(tmp_path / "good.skops")
+    assert_array_equal(loaded.predict_risk(frame), risk.predict_risk(frame))
+    edited = with_attribute("TableEncoder", "n_features_out_", plain(2))
+    (tmp_path / "bad.skops").write_bytes(edited((tmp_path / "good.skops").read_bytes()))
+    with pytest.raises(ModelFileError, match="a forest for other columns"):
+        load_model(tmp_path / "bad.skops")

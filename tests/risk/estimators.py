@@ -71,7 +71,10 @@ def expected_failed_checks(estimator):
     """Return the checks that may fail, each with its reason."""
     risk = getattr(estimator, "risk", estimator)
     if isinstance(risk, AutoRisk) and risk.predictor is None:
-        return {"check_sample_weight_equivalence_on_dense_data": FOLDS}
+        return {
+            "check_sample_weight_equivalence_on_dense_data": FOLDS,
+            "check_sample_weight_equivalence_on_sparse_data": FOLDS,
+        }
     if isinstance(risk.predictor, RandomForestClassifier):
         return {
             "check_sample_weight_equivalence_on_dense_data": BOOTSTRAP,

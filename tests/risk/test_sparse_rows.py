@@ -25,11 +25,9 @@ CLASSIFIER, REGRESSOR = LogisticRegression(), LinearRegression()
         (HybridRisk(CLASSIFIER), "classes", True),
         (HybridRisk(CLASSIFIER, regressor=Ridge(), features="plug-in+x"), "classes", True),
         (Deferral(PlugInRisk(CLASSIFIER), cost=0.2), "classes", True),
-        (RegressionRisk(REGRESSOR), "numbers", False),
-        (PlugInRisk(REGRESSOR), "numbers", False),
+        (RegressionRisk(REGRESSOR), "numbers", True),
+        (AutoRisk(CLASSIFIER), "classes", True),
         (PlugInRisk(REGRESSOR, distribution=BayesianRidge()), "numbers", False),
-        (AutoRisk(CLASSIFIER), "classes", False),
-        (AutoRisk(), "classes", False),
     ],
 )
 def test_sparse_rows_are_taken_where_every_part_takes_them(risk, target, taken):

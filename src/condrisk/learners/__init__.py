@@ -1,7 +1,8 @@
-"""Models made for noisy losses, and predictors that keep their own held-out predictions."""
+"""Models made for noisy losses, predictors that keep held-out predictions, and their encoder."""
 
 from condrisk.learners._decision import BayesDecision
 from condrisk.learners._distribution import DistributionRegressor
+from condrisk.learners._encoder import TableEncoder
 from condrisk.learners._loss_regressor import LossRegressor
 from condrisk.learners._stack import StackedClassifier, StackedRegressor
 
@@ -11,4 +12,5 @@ __all__ = [
     "LossRegressor",
     "StackedClassifier",
     "StackedRegressor",
+    "TableEncoder",
 ]

@@ -9,13 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import config_context
 from sklearn.base import BaseEstimator, RegressorMixin, clone
-from sklearn.utils import get_tags
+from sklearn.utils import get_tags, indexable
 from sklearn.utils._param_validation import HasMethods
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from condrisk._autologging import without_autologging
 from condrisk._crossfit import Job, cross_fit, make_partition, seeded
@@ -23,6 +19,7 @@ from condrisk._distributions import Conditional, standard_points
 from condrisk._routing import weight_params
 from condrisk._state import leaves_rows_out
 from condrisk._validation import check_quantiles, validated
+from condrisk.learners._encoder import new_rows, training_rows
 from condrisk.learners._loss_regressor import LossRegressor
 from condrisk.learners._stack import StackedRegressor
 
@@ -87,6 +84,8 @@ class DistributionRegressor(RegressorMixin, BaseEstimator):
     held_out_ : HeldOutDistribution
         Mean and deviation of the training rows by models that had not seen them. Not part of a
         model file.
+    encoder_ : TableEncoder or None
+        What makes numbers of the rows for the variance; None where they are numbers already.
     n_features_in_ : int
         The number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -153,8 +152,9 @@ class DistributionRegressor(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; missing values may be NaN where both regressors take them.
+        X : frame, array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; missing values may be NaN where both regressors take them. A `mean` of your own
+            gets them untouched where they are not numbers alone, all else by `TableEncoder`.
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), optional
@@ -167,11 +167,11 @@ class DistributionRegressor(RegressorMixin, BaseEstimator):
         self : object
             The fitted estimator.
         """
-        X, y = self._check(X, y)
+        X, numbers, y = self._check(X, y)
         weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         if self.mean is None:
             self.mean_ = self._stack().fit(X, y, sample_weight, groups=groups)
-            return self._fit_residuals(X, y, weight, groups)
+            return self._fit_residuals(numbers, y, weight, groups)
         splits = make_partition(
             self.cv, X, y, classifier=False, groups=groups, random_state=self.random_state
         )
@@ -184,7 +184,7 @@ class DistributionRegressor(RegressorMixin, BaseEstimator):
             )
             self.mean_ = clone(mean).fit(X, y, **params)
         held_out = found.responses[0]["predict"], np.empty((len(y), 0)), found.split
-        return self._fit_variance(X, y, weight, groups, *held_out)
+        return self._fit_variance(numbers, y, weight, groups, *held_out)
 
     def fit_around(
         self, stack: StackedRegressor, X: Any, y: Any, weight: Any = None, *, groups: Any = None
@@ -203,17 +203,16 @@ class DistributionRegressor(RegressorMixin, BaseEstimator):
         self : object
             The fitted estimator.
         """
-        X, y = self._check(X, y)
+        X, numbers, y = self._check(X, y)
         self.mean_ = stack
-        return self._fit_residuals(
-            X, y, _check_sample_weight(weight, X, ensure_non_negative=True), groups
-        )
+        weight = _check_sample_weight(weight, X, ensure_non_negative=True)
+        return self._fit_residuals(numbers, y, weight, groups)
 
-    def _check(self, X: Any, y: Any) -> tuple[Floats, Floats]:
-        X, y = validate_data(
-            self, X, y, y_numeric=True, dtype=np.float64, ensure_all_finite="allow-nan"
-        )
-        return X, np.asarray(y, dtype=np.float64)
+    def _check(self, X: Any, y: Any) -> tuple[Any, Floats, Floats]:
+        """Return the rows for the mean, which other rows than numbers reach untouched; numbers."""
+        numbers, y = training_rows(self, X, y, y_numeric=True)
+        rows = numbers if self.encoder_ is None else indexable(X)[0]
+        return rows, numbers, np.asarray(y, dtype=np.float64)
 
     def _stack(self) -> StackedRegressor:
         return StackedRegressor(
@@ -292,7 +291,7 @@ class DistributionRegressor(RegressorMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             Means.
         """
-        return self._mean_of(self._rows(X))[0]
+        return self._mean_of(self._rows(X)[0])[0]
 
     def predict_std(self, X: Any) -> Floats:
         """Estimate the standard deviation at each row.
@@ -383,9 +382,9 @@ class DistributionRegressor(RegressorMixin, BaseEstimator):
         uncertainty : ndarray of shape (n_samples, n_columns)
             What a stack says of its own disagreement; otherwise no columns.
         """
-        X = self._rows(X)
+        X, numbers = self._rows(X)
         mean, uncertainty = self._mean_of(X)
-        inputs = np.column_stack([X, mean, uncertainty])
+        inputs = np.column_stack([numbers, mean, uncertainty])
         inside = np.clip(inputs, self._lowest, self._highest)
         variance = np.maximum(self.variance_.predict(inside), self._least)
         # More disagreement than the training rows ever showed: the variance learnt knows no more.
@@ -399,13 +398,16 @@ class DistributionRegressor(RegressorMixin, BaseEstimator):
         found = self.held_out_
         return Conditional(found.mean, found.std, self.residual_weights_, self.residuals_)
 
-    def _rows(self, X: Any) -> Floats:
+    def _rows(self, X: Any) -> tuple[Any, Floats]:
+        """Return the rows for the mean, and as numbers."""
         check_is_fitted(self, "residuals_")
-        return validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
+        numbers = new_rows(self, X)
+        return (numbers if getattr(self, "encoder_", None) is None else X), numbers
 
-    def _mean_of(self, X: Floats) -> tuple[Floats, Floats]:
+    def _mean_of(self, X: Any) -> tuple[Floats, Floats]:
         """Return the mean at each row, and how far the models of a stack disagree."""
-        if isinstance(self.mean_, StackedRegressor):
+        # A stack that was given is cross-fitted as any other regressor: that is all it says.
+        if isinstance(self.mean_, StackedRegressor) and len(self._most_uncertain):
             found = self.mean_.responses(X)
             return found["predict"], found["uncertainty"]
         mean = np.asarray(self.mean_.predict(X), dtype=np.float64).ravel()
@@ -417,6 +419,7 @@ class DistributionRegressor(RegressorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         parts = [part for part in (self.mean, self.variance) if part is not None]
         tags.input_tags.allow_nan = all(get_tags(part).input_tags.allow_nan for part in parts)
+        tags.input_tags.sparse = self.mean is None or get_tags(self.mean).input_tags.sparse
         return tags
 
     def __getstate__(self) -> dict[str, Any]:

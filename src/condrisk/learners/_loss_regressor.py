@@ -9,12 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.model_selection import GroupKFold, KFold
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from condrisk._autologging import without_autologging
 from condrisk._mixing import convex_shares
 from condrisk._state import leaves_rows_out
+from condrisk.learners._encoder import new_rows, training_rows
 from condrisk.learners._members import (
     Committee,
     Floats,
@@ -72,6 +73,8 @@ class LossRegressor(RegressorMixin, BaseEstimator):
         The estimate of each training row by members that had not seen its loss; NaN for rows
         that the mixture was not found on: those without weight, and of more than 50,000 the rest.
         Not part of a model file.
+    encoder_ : TableEncoder or None
+        What makes numbers of the rows; None where they are numbers already.
     n_features_in_ : int
         The number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -106,7 +109,7 @@ class LossRegressor(RegressorMixin, BaseEstimator):
     Its construction was chosen by looking at these same sets, folds and worlds, so the figures
     flatter it beside the others, which were taken as they come.
 
-    What it does not do: extrapolate, take sparse rows, or find a risk that fewer rows than a
+    What it does not do: extrapolate, or find a risk that fewer rows than a
     leaf needs can show. With weights that differ, boosting takes longer to find its bins.
 
     Examples
@@ -133,8 +136,8 @@ class LossRegressor(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; missing values may be NaN.
+        X : frame, array-like or sparse matrix of shape (n_samples, n_features)
+            Rows, encoded by `TableEncoder`; values may be missing.
         y : array-like of shape (n_samples,)
             Their losses, of any sign.
         sample_weight : array-like of shape (n_samples,), optional
@@ -147,9 +150,7 @@ class LossRegressor(RegressorMixin, BaseEstimator):
         self : object
             The fitted regressor.
         """
-        X, y = validate_data(
-            self, X, y, y_numeric=True, dtype=np.float64, ensure_all_finite="allow-nan"
-        )
+        X, y = training_rows(self, X, y, y_numeric=True)
         weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         used = weight > 0
         X, y, weight = X[used], np.asarray(y, dtype=np.float64)[used], weight[used]
@@ -228,7 +229,7 @@ class LossRegressor(RegressorMixin, BaseEstimator):
             Between the least and the largest loss seen in fit.
         """
         check_is_fitted(self, "shares_")
-        X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
+        X = new_rows(self, X)
         if not self._members:
             return np.full(len(X), self._mean)
         mixture = np.full(len(X), self.shares_["mean"])
@@ -244,7 +245,7 @@ class LossRegressor(RegressorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
+        tags.input_tags.allow_nan = tags.input_tags.sparse = True
         return tags
 
 

@@ -12,7 +12,7 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from condrisk._autologging import without_autologging
@@ -20,6 +20,7 @@ from condrisk._crossfit import Split, make_partition
 from condrisk._mixing import convex_shares, fit_pool, log_probabilities
 from condrisk._state import leaves_rows_out
 from condrisk._validation import validated
+from condrisk.learners._encoder import new_rows, training_rows
 from condrisk.learners._loss_regressor import FEW_ROWS
 from condrisk.learners._stack_members import CLASSIFIERS, REGRESSORS, Factory, Folds, Member
 
@@ -65,8 +66,8 @@ class _Stack(BaseEstimator, metaclass=ABCMeta):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; missing values may be NaN.
+        X : frame, array-like or sparse matrix of shape (n_samples, n_features)
+            Rows, encoded by `TableEncoder`; values may be missing.
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), optional
@@ -109,7 +110,7 @@ class _Stack(BaseEstimator, metaclass=ABCMeta):
             (n_samples, n_columns): how far the models disagree, and their own deviations.
         """
         check_is_fitted(self, "seconds_")
-        X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
+        X = new_rows(self, X)
         found = {name: member.predict(X) for name, member in self._members.items()}
         return self._combine(found, len(X))
 
@@ -184,7 +185,7 @@ class _Stack(BaseEstimator, metaclass=ABCMeta):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
+        tags.input_tags.allow_nan = tags.input_tags.sparse = True
         return tags
 
 
@@ -216,6 +217,8 @@ class StackedRegressor(RegressorMixin, _Stack):
         file.
     seconds_ : dict of str to float
         What each model took.
+    encoder_ : TableEncoder or None
+        What makes numbers of the rows; None where they are numbers already.
     n_features_in_ : int
         The number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -234,9 +237,7 @@ class StackedRegressor(RegressorMixin, _Stack):
     """
 
     def _check(self, X: Any, y: Any) -> tuple[Floats, NDArray[Any]]:
-        X, y = validate_data(
-            self, X, y, y_numeric=True, dtype=np.float64, ensure_all_finite="allow-nan"
-        )
+        X, y = training_rows(self, X, y, y_numeric=True)
         return X, np.asarray(y, dtype=np.float64)
 
     def _makers(self) -> dict[str, Factory]:
@@ -306,6 +307,8 @@ class StackedClassifier(ClassifierMixin, _Stack):
         What each model took.
     classes_ : ndarray of shape (n_classes,)
         The labels.
+    encoder_ : TableEncoder or None
+        What makes numbers of the rows; None where they are numbers already.
     n_features_in_ : int
         The number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -337,7 +340,7 @@ class StackedClassifier(ClassifierMixin, _Stack):
         return self.responses(X)["predict_proba"]
 
     def _check(self, X: Any, y: Any) -> tuple[Floats, NDArray[Any]]:
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan")
+        X, y = training_rows(self, X, y)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:

@@ -19,7 +19,7 @@ from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.tree import BaseDecisionTree
 from sklearn.tree._tree import Tree
 
-from condrisk.learners import LossRegressor
+from condrisk.learners import LossRegressor, TableEncoder
 
 _N_BITSETS = 8  # of 32 bits: a category is a number below 256
 _LEAF = -1
@@ -266,10 +266,20 @@ def _check_loss_regressor(model: Any) -> list[Any]:
         if f"{type(member).__module__}.{type(member).__qualname__}" == _FOREST:
             forest = member.forest
             _require(isinstance(forest, BaseForest), "an object in place of a forest")
-            _require(_n_features(forest) == _n_features(model), "a forest for other columns")
+            encoder = getattr(model, "encoder_", None)
+            n_columns = _n_features(model) if encoder is None else _n_encoded(encoder)
+            _require(_n_features(forest) == n_columns, "a forest for other columns")
             sizes = [tree.tree_.node_count for tree in forest.estimators_]
             _require([np.shape(v) for v in member.values] == [(n,) for n in sizes], "odd leaves")
     return []
+
+
+def _n_encoded(encoder: Any) -> int:
+    """Return how many numbers an encoder makes of a row, and refuses to differ from."""
+    n = getattr(encoder, "n_features_out_", None)
+    if type(encoder) is not TableEncoder or not isinstance(n, int | np.integer):
+        raise BadModelError("has an object in place of an encoder")
+    return int(n)
 
 
 def _check_linear(model: Any) -> list[Any]:

@@ -67,7 +67,8 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
 
     Each judges the rows that it has not seen, and the mixture is the one with the least squared
     error, which is a strictly consistent score for the mean; or, with `cost`, the candidate of
-    least deferral loss.
+    least deferral loss. Rows may be frames with columns of any type, texts, or sparse: the models
+    built here encode them by `condrisk.learners.TableEncoder`.
 
     Parameters
     ----------
@@ -112,6 +113,9 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
         fitted on. Not part of a model file.
     task_ : {"regression", "classification"} or None
         The task.
+    encoder_ : TableEncoder or None
+        What makes numbers of the rows for all models but the predictor, which gets them untouched;
+        None where they are numbers already.
     loss_ : Loss
         The loss.
     classes_ : ndarray of shape (n_classes,)
@@ -265,7 +269,7 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
         routed: Routed,
     ) -> None:
         began = time.perf_counter()
-        as_numbers(X)  # before anything is fitted
+        encoded = self._learn_encoding(X)
         self._forget()
         fitted = self._cross_fit_predictor(X, y, prediction, routed)
         if self._task() == "classification":
@@ -279,10 +283,10 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
         if self._task() == "regression" and not self._is_built():
             pairs = Pairs(rows, loss, self._folds_of(fitted, groups), weight, groups)
             params = {"sample_weight": sample_weight, "groups": routed["splitter"].get("groups")}
-            self._fit_mixture(X, y, fitted, pairs, params)
+            self._fit_mixture(encoded, y, fitted, pairs, params)
             return
-        self._fit_probabilities(rows_of(X, rows), y[rows], fitted, weight, routed, until)
-        self._fit_committee(X, loss, fitted, sample_weight, routed, until)
+        self._fit_probabilities(rows_of(encoded, rows), y[rows], fitted, weight, routed, until)
+        self._fit_committee(encoded, loss, fitted, sample_weight, routed, until)
         if self._decides_numbers():
             self.distribution_ = self.predictor_.model_
         elif self._task() == "regression" and time.perf_counter() < until:
@@ -297,7 +301,7 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
         routed: Routed,
     ) -> None:
         began = time.perf_counter()
-        as_numbers(X)
+        encoded = self._learn_encoding(X)
         self._forget()
         self.task_ = None
         if prediction is None and self._is_precomputed():
@@ -307,7 +311,7 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
             fitted = self._fixed_responses(X, prediction, {self._feature_method()})
         self.seconds_ = {"predictor": time.perf_counter() - began}
         until = np.inf if self.time_budget is None else began + self.time_budget
-        self._fit_committee(X, loss, fitted, sample_weight, routed, until)
+        self._fit_committee(encoded, loss, fitted, sample_weight, routed, until)
 
     def _forget(self) -> None:
         """Have none of the parts that only some predictors need."""
@@ -315,6 +319,10 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
         self.mixture_ = self.committee_ = self.distribution_ = self.correction_ = None
 
     # -- what else the distribution says of the loss ---------------------------------------------
+
+    def _rows_of_law(self, X: Any, encoded: Any) -> Any:
+        # Around a stack that was built here, which has an encoder of its own.
+        return X if self._is_built() else encoded
 
     def _plug_in_and_floor(self, X: Any, responses: Responses) -> tuple[Floats, Floats]:
         if self._task() == "classification":
@@ -445,8 +453,9 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
     def _risk(self, X: Any, responses: Responses) -> Floats:
         if self.mixture_ is not None:
             return self._mixed_risk(X, responses)
-        plug_in = self._known_risks(responses, self._second_at(X))
-        inputs = self._inputs(X, responses, plug_in)
+        rows = self._encoded(X)
+        plug_in = self._known_risks(responses, self._second_at(rows))
+        inputs = self._inputs(rows, responses, plug_in)
         assert self.committee_ is not None
         return self._clipped(self.committee_.predict(inputs, plug_in))
 
@@ -457,7 +466,6 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
             tags = get_tags(self.__dict__.get("predictor_") or self._build())
             if tags.regressor_tags is not None:
                 tags.regressor_tags.poor_score = True  # score is minus an error, not an R²
-        tags.input_tags.sparse = False
         return tags
 
 

@@ -110,7 +110,7 @@ class ClassPools(BaseRisk):
             )
         own = self._own_probabilities(responses)
         if "hybrid" in self._pools:
-            logs = log_probabilities([*own, *self._second_at(X)])
+            logs = log_probabilities([*own, *self._second_at(self._encoded(X))])
             return responses.get(self.loss_.response), self._pools["hybrid"](logs)
         return responses.get(self.loss_.response), self._pools["plug-in"](log_probabilities(own))
 

@@ -48,7 +48,7 @@ class NumberMixture(NumberHybrid):
         pairs: Pairs,
         params: dict[str, Any],
     ) -> None:
-        """Fit the candidates for the risk of a regressor that is given, and mix them."""
+        """Fit the candidates for the risk of a regressor, on encoded rows, and mix them."""
         start = time.perf_counter()
         rows, response = rows_of(X, pairs.rows), fitted.responses[0]["predict"]
         given = {name: value for name, value in params.items() if value is not None}
@@ -76,13 +76,13 @@ class NumberMixture(NumberHybrid):
 
     def _mixed_risk(self, X: Any, responses: Responses) -> Floats:
         assert self.mixture_ is not None
-        response = responses.get("predict")
-        found = self._plugged(X, response)
+        response, rows = responses.get("predict"), self._encoded(X)
+        found = self._plugged(rows, response)
         plug_in = self._clipped(found.risk)
-        hybrid = self._clipped(found.risk + self._correction_at(X, response, found))
+        hybrid = self._clipped(found.risk + self._correction_at(rows, response, found))
         inputs = {
-            "regression": lambda: as_numbers(X),
-            "regression on distribution": lambda: telling_inputs(X, response, found),
+            "regression": lambda: as_numbers(rows),
+            "regression on distribution": lambda: telling_inputs(rows, response, found),
         }
         known = {"plug-in": plug_in, "hybrid": hybrid}
         return self._clipped(self.mixture_.predict(inputs, known))

@@ -28,6 +28,7 @@ from condrisk._delegate import Assessment
 from condrisk._routing import add_part, add_splitter, route_fit
 from condrisk._state import leaves_rows_out
 from condrisk._validation import LARGEST_RISK, check_vector, refuse_gradients, validated
+from condrisk.learners import TableEncoder
 from condrisk.losses import Loss, PrecomputedLoss, get_loss
 from condrisk.risk._as_regressor import AsRegressorMixin
 from condrisk.risk._constant import warn_if_worse_than_constant
@@ -86,6 +87,7 @@ class BaseRisk(
     clip: bool
     n_jobs: int | None
     random_state: Any
+    encoder_: TableEncoder | None
     _pairs: Pairs | None
     _held_out: HeldOut | None
 
@@ -395,6 +397,20 @@ class BaseRisk(
     def _parts_to_fit(self) -> dict[str, Any]:
         predictor = {"predictor": self.predictor} if self._has_to_fit_predictor() else {}
         return predictor | self._parts()
+
+    def _learn_encoding(self, X: Any, *, needed: bool = True) -> Any:
+        """Learn what numbers our own learners make of the rows; return the rows as they get them.
+
+        Before anything is fitted, so that rows that cannot be encoded are refused by then.
+        """
+        encoder = TableEncoder().fit(X) if needed else None
+        self.encoder_ = None if encoder is None or encoder.is_identity_ else encoder
+        return self._encoded(X)
+
+    def _encoded(self, X: Any) -> Any:
+        """Return rows for our own learners; numbers, and rows for parts given, as they are."""
+        encoder = getattr(self, "encoder_", None)  # not in model files of earlier versions
+        return X if encoder is None else encoder.transform(X)
 
     def _folds_of(self, fitted: CrossFitted, groups: NDArray[Any] | None) -> list[Split]:
         """Return how pairs are held out from the estimate of their risk.

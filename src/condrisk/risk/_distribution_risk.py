@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
-from sklearn.utils import _safe_indexing, check_array
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params, _num_samples
 
 from condrisk._adapters import conditionals_of, has_distribution
@@ -92,10 +92,9 @@ class DistributionRisk(BaseRisk):
                 f"one whose predict has return_std=; got the {kind} {type(model).__name__}."
             )
 
-    def _check_numbers(self, X: Any) -> None:
-        """Refuse rows that the default distribution cannot take, before anything is fitted."""
-        if self.distribution is None:
-            check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
+    def _rows_of_law(self, X: Any, encoded: Any) -> Any:
+        """Return the rows for the distribution: one that was given gets them as they are."""
+        return encoded if self.distribution is None else X
 
     def _fit_distribution(
         self,
@@ -158,17 +157,20 @@ class DistributionRisk(BaseRisk):
         """Return what the distribution says of rows with these responses."""
         return self._plugged_by(self.distribution_, X, response)
 
+    def _laws(self, X: Any) -> Iterator[tuple[Any, Conditional, Floats]]:
+        return _laws(self.distribution_, self._rows_of_law(X, self._encoded(X)))
+
     def _expected_and_least(self, X: Any, response: Floats) -> tuple[Floats, Floats]:
         """Return the expected loss of each row, and the least of any prediction."""
         expected, least = np.empty(len(response)), np.empty(len(response))
-        for rows, law, _ in _laws(self.distribution_, X):
+        for rows, law, _ in self._laws(X):
             expected[rows] = expected_loss(self.loss_, response[rows], law)
             least[rows] = least_expected_loss(self.loss_, response[rows], law)
         return expected, least
 
     def _losses_of_points(self, X: Any, response: Floats) -> Iterator[LossPoints]:
         """Yield the losses at the points of the distribution, some rows at a time."""
-        for rows, law, _ in _laws(self.distribution_, X):
+        for rows, law, _ in self._laws(X):
             places = np.arange(len(response))[rows]
             for block in law.blocks():
                 own = response[places[block]]

@@ -98,6 +98,9 @@ class HybridRisk(ProbabilityModelsRisk, NumberHybrid, LossLawMixin):
         The fitted distribution, for regressors.
     regressor_ : estimator or None
         The fitted regressor of losses.
+    encoder_ : TableEncoder or None
+        For regressors, what makes numbers of the rows for learners of ours; None where there is no
+        such learner, or where they are numbers already.
     loss_ : Loss
         The loss.
     held_out_ : HeldOut

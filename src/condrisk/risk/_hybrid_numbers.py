@@ -38,21 +38,27 @@ class NumberHybrid(DistributionRisk):
         sample_weight: NDArray[Any] | None,
         routed: Routed,
     ) -> None:
-        self._check_numbers(X)
+        encoded = self._learn_encoding(X, needed=self._needs_numbers())
         fitted = self._cross_fitted(X, y, prediction, routed, {self.loss_.response})
         response = fitted.responses[0][self.loss_.response]
         loss = self._losses(y[fitted.rows], response)
         groups = groups_of(routed, fitted.rows)
         params = routed.get("distribution", {})
-        found = self._fit_distribution(X, y, response, fitted, params, groups)
+        law_rows = self._rows_of_law(X, encoded)
+        found = self._fit_distribution(law_rows, y, response, fitted, params, groups)
         weight = None if sample_weight is None else sample_weight[fitted.rows]
         pairs = Pairs(fitted.rows, loss, self._folds_of(fitted, groups), weight, groups)
-        rows = rows_of(X, fitted.rows)
+        rows = rows_of(encoded, fitted.rows)
         self.regressor_ = self.correction_ = None
         if self.regressor is None:
             self._held_out = pairs.with_risks(self._corrected(rows, response, found, pairs))
         else:
             self._regress_errors(X, rows, response, found, pairs, fitted, routed)
+
+    def _needs_numbers(self) -> bool:
+        """Tell whether a learner of ours takes the row, or numbers stand beside it."""
+        of_row = self.regressor is None or self.features == "plug-in+x"
+        return of_row or self.distribution is None
 
     def _corrected(self, X: Any, response: Floats, found: Plugged, pairs: Pairs) -> Floats:
         """Fit the default correction; return the held-out risks that it gives."""
@@ -93,12 +99,12 @@ class NumberHybrid(DistributionRisk):
         )
 
     def _number_risk(self, X: Any, responses: Responses) -> Floats:
-        response = responses.get(self.loss_.response)
-        found = self._plugged(X, response)
+        response, encoded = responses.get(self.loss_.response), self._encoded(X)
+        found = self._plugged(self._rows_of_law(X, encoded), response)
         if self.regressor_ is not None:
-            inputs = self._inputs_of_errors(X, response, found)
+            inputs = self._inputs_of_errors(encoded, response, found)
             return self._clipped(found.risk + np.ravel(self.regressor_.predict(inputs)))
-        return self._clipped(found.risk + self._correction_at(X, response, found))
+        return self._clipped(found.risk + self._correction_at(encoded, response, found))
 
     def _correction_at(self, X: Any, response: Floats, found: Plugged) -> Floats:
         assert self.correction_ is not None

@@ -98,6 +98,9 @@ class PlugInRisk(ClassPlugIn, DistributionRisk, LossLawMixin):
         What maps its scores to calibrated probabilities, for classifiers.
     distribution_ : estimator
         The fitted distribution, for regressors.
+    encoder_ : TableEncoder or None
+        For regressors, what makes numbers of the rows for learners of ours; None where there is no
+        such learner, or where they are numbers already.
     loss_ : Loss
         The loss.
     held_out_ : HeldOut
@@ -189,13 +192,13 @@ class PlugInRisk(ClassPlugIn, DistributionRisk, LossLawMixin):
         if self._task() == "classification":
             self._fit_to_classes(X, y, prediction, sample_weight, routed)
             return
-        self._check_numbers(X)
+        rows = self._rows_of_law(X, self._learn_encoding(X, needed=self.distribution is None))
         fitted = self._cross_fitted(X, y, prediction, routed, {self.loss_.response})
         response = fitted.responses[0][self.loss_.response]
         loss = self._losses(y[fitted.rows], response)
         groups = groups_of(routed, fitted.rows)
         params = routed.get("distribution", {})
-        found = self._fit_distribution(X, y, response, fitted, params, groups)
+        found = self._fit_distribution(rows, y, response, fitted, params, groups)
         weight = None if sample_weight is None else sample_weight[fitted.rows]
         pairs = Pairs(fitted.rows, loss, [], weight, groups)
         self._held_out = pairs.with_risks(self._lifted(found.risk))
@@ -208,7 +211,8 @@ class PlugInRisk(ClassPlugIn, DistributionRisk, LossLawMixin):
     def _risk(self, X: Any, responses: Responses) -> Floats:
         if self._task() == "classification":
             return self._class_risk(X, responses)
-        return self._lifted(self._plugged(X, responses.get(self.loss_.response)).risk)
+        rows = self._rows_of_law(X, self._encoded(X))
+        return self._lifted(self._plugged(rows, responses.get(self.loss_.response)).risk)
 
     def _lifted(self, risk: Floats) -> Floats:
         if not np.isfinite(risk).all():

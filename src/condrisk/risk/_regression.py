@@ -52,8 +52,9 @@ class RegressionRisk(BaseRisk):
         function ``fn(y_true, y_pred)`` (see `condrisk.losses.make_loss`). None is the squared
         error for regressors and the chance of being wrong for classifiers.
     regressor : regressor or None, default=None
-        What learns g. None is `condrisk.learners.LossRegressor`, made for noisy losses; its
-        docstring gives the figures that speak for it.
+        What learns g; it gets the rows as they are. None is `condrisk.learners.LossRegressor`,
+        made for noisy losses; its docstring gives the figures that speak for it. Frames, texts
+        and sparse rows are encoded for it by `condrisk.learners.TableEncoder`.
     features : {"auto", "x", "x+response"}, default="auto"
         The inputs of g: the row, or the row and the predictor's response to it (probabilities
         for classifiers; out-of-fold when fitting). "auto" is "x+response" for classifiers with
@@ -83,6 +84,9 @@ class RegressionRisk(BaseRisk):
         The fitted regressor of losses.
     features_ : {"x", "x+response"}
         Its inputs.
+    encoder_ : TableEncoder or None
+        What makes numbers of the rows for learners of ours; None where no such learner takes the
+        row, or where it is numbers already. The predictor gets the rows untouched.
     loss_ : Loss
         The loss.
     refit_factor_ : float
@@ -168,14 +172,15 @@ class RegressionRisk(BaseRisk):
         routed: Routed,
     ) -> None:
         self._check_dimensions(X)
-        self.features_ = self._inputs_of_risk(X)
+        rows = self._learn_encoding(X, needed=self.regressor is None)
+        self.features_ = self._inputs_of_risk(rows)
         methods = {self.loss_.response, *self._feature_methods()}
         fitted = self._cross_fitted(X, y, prediction, routed, methods)
         if self._task() == "classification":
             self._check_loss_classes(self.classes_)
         loss = self._losses(y[fitted.rows], fitted.responses[0][self.loss_.response])
         self.refit_factor_ = factor_of_refit(self, X, y, loss, fitted, sample_weight, routed)
-        self._regress(X, loss, fitted, sample_weight, routed)
+        self._regress(rows, loss, fitted, sample_weight, routed)
 
     def _fit_to_losses(
         self,
@@ -186,14 +191,15 @@ class RegressionRisk(BaseRisk):
         routed: Routed,
     ) -> None:
         self._check_dimensions(X)
-        self.features_ = self._inputs_of_risk(X)
+        encoded = self._learn_encoding(X, needed=self.regressor is None)
+        self.features_ = self._inputs_of_risk(encoded)
         self.refit_factor_ = 1.0
         if prediction is None and self._is_precomputed() and not self._risk_uses_response():
             rows = np.arange(_num_samples(X))
             fitted = held_out_at_once(rows, Responses(None, X), set())
         else:
             fitted = self._fixed_responses(X, prediction, self._feature_methods())
-        self._regress(X, loss, fitted, sample_weight, routed)
+        self._regress(encoded, loss, fitted, sample_weight, routed)
 
     def _regress(
         self,
@@ -227,7 +233,8 @@ class RegressionRisk(BaseRisk):
 
     def _risk(self, X: Any, responses: Responses) -> NDArray[np.float64]:
         response = responses.get(self._feature_response()) if self._risk_uses_response() else None
-        estimate = np.asarray(self.regressor_.predict(self._inputs(X, response)))
+        inputs = self._inputs(self._encoded(X), response)
+        estimate = np.asarray(self.regressor_.predict(inputs))
         return self._clipped(self.refit_factor_ * estimate)
 
     def _inputs_of_risk(self, X: Any) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from condrisk._delegate import is_frozen
 from condrisk._validation import LARGEST_RISK
-from condrisk.app.export._errors import ExportError
+from condrisk.app.export._errors import ExportError, refuse_encoder
 from condrisk.app.export._graph import Graph, Rows, numeric
 from condrisk.app.export._models import add_regressor
 from condrisk.app.export._registry import NUMBER_LOSSES
@@ -56,6 +56,7 @@ def add_distribution(graph: Graph, model: Any, X: Rows) -> tuple[str, str, list[
             f"the distribution {type(model).__name__} has no form in ONNX here; "
             f"DistributionRegressor has one."
         )
+    refuse_encoder(model)
     mean, uncertainty = _mean(graph, model, X)
     return mean, _variance(graph, model, X, mean, uncertainty), uncertainty
 

@@ -15,7 +15,7 @@ from condrisk.app.export._distributions import (
     n_telling_columns,
     telling_columns,
 )
-from condrisk.app.export._errors import ExportError
+from condrisk.app.export._errors import ExportError, refuse_encoder
 from condrisk.app.export._graph import Graph, Rows, numeric
 from condrisk.app.export._losses import add_expected_loss
 from condrisk.app.export._models import add_regressor, without_pipeline
@@ -30,7 +30,9 @@ from condrisk.risk import AutoRisk, HybridRisk, PlugInRisk, RegressionRisk
 
 def add_risk(graph: Graph, risk: Any, X: Rows, predictor: Predictor) -> str:
     """Add a risk estimator; return the risks as a column."""
-    return RISKS.find(risk)(graph, risk, X, predictor)
+    add = RISKS.find(risk)
+    refuse_encoder(risk)
+    return add(graph, risk, X, predictor)
 
 
 def _clipped(graph: Graph, risk: Any, value: str) -> str:

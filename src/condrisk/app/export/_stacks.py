@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from condrisk.app.export._errors import ExportError
+from condrisk.app.export._errors import ExportError, refuse_encoder
 from condrisk.app.export._graph import ROUGH_TOLERANCE, Graph, Rows, numeric
 from condrisk.app.export._models import add_classifier, add_regressor
 from condrisk.app.export._registry import CLASSIFIERS, REGRESSORS, Registry
@@ -30,6 +30,7 @@ def is_stack(model: Any) -> bool:
 
 def stack_responses(graph: Graph, model: Any, X: Rows) -> dict[str, str]:
     """Add a stack; return all its responses, "uncertainty" among them."""
+    refuse_encoder(model)
     name = X.numbers(model)
     found = [
         MEMBERS.find(member)(graph, member, numeric(name, len(X.categories)))
@@ -174,6 +175,7 @@ def _correlation(graph: Graph, kernel: Any, new: str, known: Any) -> str:
 
 @REGRESSORS.register(LossRegressor)
 def _loss_regressor(graph: Graph, model: Any, X: Rows) -> str:
+    refuse_encoder(model)
     name = X.numbers(model)
     if not model._members:
         return constant(graph, name, model._mean)
