@@ -8,7 +8,9 @@ true probabilities. "bias" is the mean of g over the mean of the true risk, minu
 draws; "error" is the mean squared error of g against the true risk, in units of that of the best
 constant, the geometric mean over draws. "mean" is the mean of the out-of-fold losses, and "forest"
 what a user writes in ten lines: a random forest on these losses, five rows a leaf, from the row
-alone.
+alone. On the coded factors also `AutoRisk()`, which builds its predictor, with and without the
+forest on the row that it tries on few rows; there "forest" learns the held-out losses of that
+predictor.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +39,7 @@ from condrisk._files import write_whole
 from condrisk.learners import DistributionRegressor
 from condrisk.losses import get_loss
 from condrisk.paper._records import describe_machine, installed_versions
+from condrisk.risk._committee import FEW_ROWS
 
 RECORD = Path(__file__).parent.parent / "results" / "hard_worlds.json"
 N_NEW = 3000
@@ -132,8 +136,9 @@ def rare(n: int, seed: int) -> Draw:
     return Draw(X, y, X_new, lambda f: (1 - p) * COSTS[0, f] + p * COSTS[1, f])
 
 
+CODED = "coded factors, 150 rows"
 WORLDS: dict[str, Callable[[int], Draw]] = {
-    "coded factors, 150 rows": lambda seed: coded(150, seed),
+    CODED: lambda seed: coded(150, seed),
     "t₃ noise": lambda seed: numbers(normal_rows(5), curved, spread, student, 500, seed),
     "lognormal noise": lambda seed: numbers(normal_rows(5), curved, spread, lognormal, 500, seed),
     "200 columns": lambda seed: numbers(normal_rows(200), curved, spread, normal, 500, seed),
@@ -192,6 +197,20 @@ def run(world: str, seed: int) -> list[dict[str, Any]]:
     return found
 
 
+def run_built(seed: int) -> dict[str, Any]:
+    """Return a record of a predictor that AutoRisk builds for one draw of the coded factors."""
+    draw = WORLDS[CODED](seed)
+    found = {}
+    for name, few_rows in {"AutoRisk, no forest on the row": 0, "AutoRisk": FEW_ROWS}.items():
+        with patch("condrisk.risk._committee.FEW_ROWS", few_rows):
+            model = AutoRisk(task="regression", random_state=0).fit(draw.X, draw.y)
+        found[name] = model.predict_risk(draw.X_new)
+    forest = RandomForestRegressor(min_samples_leaf=5, random_state=0)
+    found["forest"] = forest.fit(draw.X, model.held_out_.losses).predict(draw.X_new)
+    truth = draw.true_risk(model.predictor_.predict(draw.X_new))
+    return {"seed": seed, "figures": judge({"truth": truth, **found})}
+
+
 def summarise(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return bias, its standard error and the error, by world, predictor and method."""
     lines = []
@@ -233,6 +252,7 @@ def main() -> None:
         "versions": installed_versions(),
         "summary": summarise(records),
         "records": records,
+        "built": [run_built(seed) for seed in range(arguments.draws or N_DRAWS)],
     }
     write_whole(arguments.output, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 

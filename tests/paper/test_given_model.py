@@ -155,6 +155,18 @@ def test_differences_count_if_they_survive_both_corrections():
     assert tests.better == ["b, linear against forest (squared)"]
 
 
+def test_methods_that_are_run_again_take_the_place_of_their_old_figures(tmp_path):
+    path = tmp_path / "energy-00.json"
+    axes = {"predictors": ["linear", "forest"], "losses": ["squared_error"], "methods": list("abc")}
+    old = {"squared": [[[1.0, 2.0, 3.0]], [[4.0, 5.0, 6.0]]]}
+    _record.save(path, "energy", 0, _record.Unit(axes, old, {}, [3, 1]), 1.0)
+    new = {"squared": [[[30.0, 10.0]], [[60.0, 40.0]]]}
+    _record.replace(path, _record.Unit(axes | {"methods": ["c", "a"]}, new, {}, [3, 1]))
+    content = json.loads(path.read_text())
+    assert content["figures"]["squared"] == [[[10.0, 2.0, 30.0]], [[40.0, 5.0, 60.0]]]
+    assert content["axes"] == axes
+
+
 # -- the committed records -----------------------------------------------------------------------
 
 

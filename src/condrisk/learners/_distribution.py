@@ -402,7 +402,7 @@ class DistributionRegressor(RegressorMixin, BaseEstimator):
         """Return the rows for the mean, and as numbers."""
         check_is_fitted(self, "residuals_")
         numbers = new_rows(self, X)
-        return (numbers if getattr(self, "encoder_", None) is None else X), numbers
+        return (numbers if self.encoder_ is None else X), numbers
 
     def _mean_of(self, X: Any) -> tuple[Floats, Floats]:
         """Return the mean at each row, and how far the models of a stack disagree."""

@@ -190,8 +190,7 @@ def training_rows(learner: Any, X: Any, y: Any, **checks: Any) -> tuple[Floats, 
 
 def new_rows(learner: Any, X: Any) -> Floats:
     """Return further rows as numbers, as the learner was fitted on."""
-    encoder = getattr(learner, "encoder_", None)  # not in model files of earlier versions
-    if encoder is None:
+    if learner.encoder_ is None:
         return validate_data(learner, X, reset=False, **_NUMBERS)
     validate_data(learner, X, skip_check_array=True, reset=False)
-    return encoder.transform(X)
+    return learner.encoder_.transform(X)

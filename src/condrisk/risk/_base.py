@@ -9,9 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
-from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.pipeline import Pipeline
-from sklearn.utils import check_random_state, get_tags, indexable
+from sklearn.utils import check_random_state, indexable
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.metaestimators import available_if
@@ -28,16 +26,16 @@ from condrisk._delegate import Assessment
 from condrisk._routing import add_part, add_splitter, route_fit
 from condrisk._state import leaves_rows_out
 from condrisk._validation import LARGEST_RISK, check_vector, refuse_gradients, validated
-from condrisk.learners import TableEncoder
 from condrisk.losses import Loss, PrecomputedLoss, get_loss
 from condrisk.risk._as_regressor import AsRegressorMixin
 from condrisk.risk._constant import warn_if_worse_than_constant
 from condrisk.risk._copies import warn_of_copies
-from condrisk.risk._external import has_tags
+from condrisk.risk._encoding import EncodingMixin
 from condrisk.risk._held_out import HeldOut, Pairs
 from condrisk.risk._predictor import PRECOMPUTED, PredictorMixin, Routed
 from condrisk.risk._refusals import check_clones, say_which_labels
 from condrisk.risk._responses import Responses
+from condrisk.risk._tags import tags_of_risk
 
 # How many folds estimate held-out risks where no cross-fitting tells.
 N_FOLDS = 5
@@ -67,7 +65,12 @@ def check_regressor(regressor: Any) -> None:
 
 
 class BaseRisk(
-    PredictorMixin, AsRegressorMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta
+    PredictorMixin,
+    EncodingMixin,
+    AsRegressorMixin,
+    MetaEstimatorMixin,
+    BaseEstimator,
+    metaclass=ABCMeta,
 ):
     """Base of the risk estimators: keeps the predictor's type and adds `predict_risk`."""
 
@@ -87,7 +90,6 @@ class BaseRisk(
     clip: bool
     n_jobs: int | None
     random_state: Any
-    encoder_: TableEncoder | None
     _pairs: Pairs | None
     _held_out: HeldOut | None
 
@@ -398,20 +400,6 @@ class BaseRisk(
         predictor = {"predictor": self.predictor} if self._has_to_fit_predictor() else {}
         return predictor | self._parts()
 
-    def _learn_encoding(self, X: Any, *, needed: bool = True) -> Any:
-        """Learn what numbers our own learners make of the rows; return the rows as they get them.
-
-        Before anything is fitted, so that rows that cannot be encoded are refused by then.
-        """
-        encoder = TableEncoder().fit(X) if needed else None
-        self.encoder_ = None if encoder is None or encoder.is_identity_ else encoder
-        return self._encoded(X)
-
-    def _encoded(self, X: Any) -> Any:
-        """Return rows for our own learners; numbers, and rows for parts given, as they are."""
-        encoder = getattr(self, "encoder_", None)  # not in model files of earlier versions
-        return X if encoder is None else encoder.transform(X)
-
     def _folds_of(self, fitted: CrossFitted, groups: NDArray[Any] | None) -> list[Split]:
         """Return how pairs are held out from the estimate of their risk.
 
@@ -484,43 +472,13 @@ class BaseRisk(
         return add_splitter(router, self.cv)
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        own = [] if self._is_external() else [self.predictor]
-        parts = [_tags_of(part) for part in (*own, *self._parts().values())]
-        tags.input_tags.sparse = all(part.input_tags.sparse for part in parts)
-        tags.input_tags.allow_nan = all(part.input_tags.allow_nan for part in parts)
-        if not own:
-            stand_in = DummyClassifier if self._task() == "classification" else DummyRegressor
-            tags.estimator_type = get_tags(stand_in()).estimator_type
-        else:
-            inner = parts[0]
-            tags.estimator_type = inner.estimator_type
-            tags.classifier_tags = inner.classifier_tags
-            tags.regressor_tags = inner.regressor_tags
-            if tags.classifier_tags is not None:
-                tags.classifier_tags.multi_label = False
-            if tags.regressor_tags is not None:
-                tags.regressor_tags.poor_score = True  # score is minus an error, not an R²
-            tags.target_tags.one_d_labels = inner.target_tags.one_d_labels
-            tags.target_tags.positive_only = inner.target_tags.positive_only
-            tags.input_tags.positive_only = inner.input_tags.positive_only
-        return tags
+        return tags_of_risk(self, super().__sklearn_tags__())
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
         if leaves_rows_out():
             state |= {"_pairs": None, "_held_out": None}
         return state
-
-
-def _tags_of(part: Any) -> Any:
-    """Return the tags of a part, the usual ones where another package gives it none."""
-    tags = get_tags(part if has_tags(part) else DummyRegressor())
-    if isinstance(part, Pipeline) and hasattr(part.steps[0][1], "__sklearn_tags__"):
-        # A Pipeline itself does not say so where its first step fills gaps.
-        tags.input_tags.allow_nan |= get_tags(part.steps[0][1]).input_tags.allow_nan
-    return tags
 
 
 def groups_of(routed: Routed, rows: NDArray[np.intp]) -> NDArray[Any] | None:

@@ -247,8 +247,7 @@ class RegressionRisk(BaseRisk):
         return "x+response" if says_how_sure and _is_table(X) else "x"
 
     def _risk_uses_response(self) -> bool:
-        # Model files from before features="auto" have no features_.
-        return getattr(self, "features_", self.features) == "x+response"
+        return self.features_ == "x+response"
 
     def _feature_response(self) -> str:
         return "predict_proba" if self._task() == "classification" else "predict"

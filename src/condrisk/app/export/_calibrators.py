@@ -108,9 +108,8 @@ def calibrated_scores(graph: Graph, calibrator: Any, predictor: Predictor, metho
     scores = predictor.proba() if method == "predict_proba" else predictor.scores()
     if method == "decision_function" and len(part.classes) == 2:
         scores = _two_sided(graph, part, scores)
-    floor = getattr(part.estimator, "floor", 0.0)
-    if floor:
-        scores = graph.clip(scores, floor, np.inf)
+    if part.estimator.floor:
+        scores = graph.clip(scores, part.estimator.floor, np.inf)
         scores = graph.add("Div", scores, graph.row_sums(scores))
     return add_calibrated(graph, part, scores, method)
 
