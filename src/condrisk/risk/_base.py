@@ -282,7 +282,9 @@ class BaseRisk(
         ndarray of shape (n_samples,)
             The estimated risk.
         """
-        return self._risk(X, self._responses_to(X, prediction, needed=self._risk_uses_response()))
+        check_is_fitted(self, "loss_")
+        needed = self._risk_uses_response()
+        return self._risk(X, self._responses_to(X, prediction, needed=needed))
 
     def loss_values(
         self, X: Any, y: Any, *, prediction: ArrayLike | None = None
