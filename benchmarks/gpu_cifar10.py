@@ -35,6 +35,7 @@ from condrisk.paper.cifar10._run import run_cifar10
 from condrisk.paper.networks import create_model
 from condrisk.torch._images import InputSpec, channel_statistics, crop_and_flip, prepare
 from condrisk.torch._network import to_device
+from condrisk.torch._random import RandomNumbers
 from condrisk.torch._recipe import controls
 from condrisk.torch._steps import Steps, TrainingRows
 from condrisk.torch._training import cross_entropy
@@ -100,7 +101,7 @@ def _ours(
     """Return the seconds of an epoch and, on a GPU, the share in which it computes."""
     torch.manual_seed(0)
     net = to_device(create_model(model, num_classes=10), device)
-    steps = Steps(net, rows, spec, cross_entropy(0.0), recipe)
+    steps = Steps(net, rows, spec, cross_entropy(0.0), recipe, RandomNumbers(0, device))
     table = controls(recipe, steps.n_steps)
     steps.epoch(table[0])  # captures the graph
     start = time.perf_counter()

@@ -6,12 +6,45 @@ import httpx
 import numpy as np
 import polars as pl
 
+from condrisk.app.tables import check_rows
 from condrisk.persistence import save_model
 
 
 def save_table_model(model, path):
     """Write what `fit_table` gave, with the rows that it was measured on."""
-    save_model(model.model, path, model.schema, target=model.target, reference=model.reference)
+    save_model(
+        model.model,
+        path,
+        model.schema,
+        target=model.target,
+        reference=model.reference,
+        cost_column=model.cost_column,
+    )
+
+
+def outside_of(model, frame):
+    """Return the columns in which each row leaves what was seen, cell by cell in plain Python."""
+    found = []
+    good = check_rows(model.schema, frame).good
+    for row, given in zip(good.to_dicts(), frame.to_dicts(), strict=True):
+        names = []
+        for column in model.schema.columns:
+            value, nothing = row[column.name], row[column.name] is None
+            nothing = nothing or value != value
+            if column.kind in ("date", "datetime"):
+                continue
+            if nothing:
+                said = str(given[column.name]).strip().lower()
+                unseen = column.kind == "category" and said not in ("none", "nan", "n/a", "na", "")
+                is_outside = unseen or column.missing == 0
+            elif column.kind == "number":
+                reach = 0.1 * (column.high - column.low)
+                is_outside = not column.low - reach <= value <= column.high + reach
+            else:
+                is_outside = False
+            names += [column.name] if is_outside else []
+        found.append(names)
+    return found
 
 
 def table(n=300, seed=0):

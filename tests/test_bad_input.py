@@ -84,10 +84,10 @@ BAD = {
     "y with infinity": (lambda: regression().fit(X, spoilt(y, np.inf)), ValueError, "y contains"),
     "y missing": (lambda: regression().fit(X, None), ValueError, "requires y"),
     "y too short": (lambda: regression().fit(X, y[:-1]), ValueError, "inconsistent numbers"),
-    "y of two outputs": (
-        lambda: regression().fit(X, np.column_stack([y, y])),
+    "y of two outputs after one": (
+        lambda: regression().fit(X, y).loss_values(X, np.column_stack([y, y])),
         ValueError,
-        "y should be a 1d array",
+        r"y must have the shape \(60,\)",
     ),
     "y of text for a regressor": (
         lambda: regression().fit(X, np.repeat("a", 60)),

@@ -102,14 +102,14 @@ def further_text(records: list[dict[str, Any]]) -> str:
         row = [cell.set, f"{cell.cost:g}", figure, f"{best:.4f}", which, f"{cell.never:.4f}"]
         rows.append([*row, f"{cell.to_trivial:.2f}"])
     text = (
-        "Sets, prices and rivals were written down in `benchmarks/further_sets.py` before the "
+        "Sets, costs and rivals were written down in `benchmarks/further_sets.py` before the "
         "first run on any of them: RF+RF, MLP+RF and a constant risk, cross-fitted on the same "
         "rows; for classes also the plug-in risk of a forest calibrated by temperature, and its "
-        "entropy, with a threshold chosen out of fold. Always deferring costs the price; never is "
-        "with AutoRisk's own predictor, and the last column is the ratio of AutoRisk to the "
-        "better of these two."
+        "entropy, with a threshold chosen out of fold. Always deferring loses that cost on every "
+        "row; never is with AutoRisk's own predictor, and the last column is the ratio of "
+        "AutoRisk to the better of these two."
     )
-    header = ["set", "price", "AutoRisk", "best rival", "which", "never", "to the better of two"]
+    header = ["set", "cost", "AutoRisk", "best rival", "which", "never", "to the better of two"]
     table = markdown_table(header, rows)
     return "\n\n".join(["## Sets that played no part in the design", text, table])
 

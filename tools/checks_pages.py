@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from condrisk.paper._page import markdown_table
+from tools.checks_frames import frames_page
 from tools.checks_worlds import worlds_page
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
@@ -27,7 +28,11 @@ def pages() -> dict[str, str]:
         error_text(error),
         "",
     ]
-    return {"README.md": "\n".join(parts), "worlds.md": worlds_page()}
+    return {
+        "README.md": "\n".join(parts),
+        "worlds.md": worlds_page(),
+        "frames.md": frames_page(),
+    }
 
 
 def draw(folder: Path) -> None:

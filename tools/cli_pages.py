@@ -14,25 +14,44 @@ import typer
 from typer.core import TyperGroup
 from typer.models import ArgumentInfo, OptionInfo
 
-from condrisk.app.cli import app
+from condrisk.app.cli import EXIT_CODES, app
 from condrisk.app.cli._lazy import LazyCommand
 
 _INTRODUCTION = """\
 # Command line
 
 Written from the commands themselves by `python -m tools.site_pages`. Each has `--help`, which says
-the same. Exit codes: 0 done; 2 the input is wrong, with one sentence that says what and what would
-be right; 1 anything else. How to use them: [with commands](how-to/index.md#with-commands).
+the same. How to use them: [with commands](how-to/index.md#with-commands); which tables they read:
+[files](how-to/files.md).
+
+- `condrisk --install-completion` teaches the shell to complete commands and options.
+- An output that is there already is replaced only with `--overwrite`. Outputs are checked before
+  the work, and written whole or not at all.
+- Results go to standard output; notes, progress and errors to standard error. `--quiet` leaves only
+  errors, `--json` prints one object.
+- Ctrl-C ends a command with a sentence on what is kept: nothing, or for `score` all batches that
+  are scored, from which the same command goes on.
+
+## Exit codes
+
+{codes}
 """
 _NAMES = {str: "TEXT", int: "INTEGER", float: "NUMBER", Path: "PATH"}
 
 
 def text() -> str:
     """Return the text of the page."""
-    parts = [_INTRODUCTION]
+    parts = [_INTRODUCTION.format(codes=_exit_codes())]
     for name, function in commands(app, "condrisk"):
         parts.append(_section(name, function))
     return "\n".join(parts)
+
+
+def _exit_codes() -> str:
+    """Return what `condrisk --help` says of them, as a table."""
+    found = [line.split(maxsplit=1) for line in EXIT_CODES.splitlines()[1:]]
+    rows = [f"| {code} | {meaning} |" for code, meaning in found]
+    return "\n".join(["| code | meaning |", "| --: | :-- |", *rows])
 
 
 def commands(app: typer.Typer, prefix: str) -> Iterator[tuple[str, Any]]:

@@ -17,14 +17,14 @@ from sklearn.frozen import FrozenEstimator
 from condrisk import Deferral, RegressionRisk
 from condrisk.deferral import ExpertRisk, ExpertRule
 
-# Rows that the doctor might have been asked about, and where that was so: overlap is checked.
+# Rows that might have gone to the doctor, and which of them did: overlap is checked.
 doctor = ExpertRisk("zero_one").fit(X, y, prediction=said, deferred=asked)
 doctor.overlap_, doctor.assumptions_
 
 rule = ExpertRule([FrozenEstimator(doctor), 0.12], fee=[0.05, 0.02], capacity=[40, None])
 model = Deferral(RegressionRisk(classifier), rule=rule).fit(X, y)
 model.defer(batch)
-rule.assign(model.predict_risk(batch), X=batch)  # whom to ask, or -1: at most 40 rows a batch
+rule.assign(model.predict_risk(batch), X=batch)  # which expert, or -1: at most 40 rows a batch
 rule.stream()  # the same for rows that come one after the other
 ```"""
 
@@ -47,14 +47,14 @@ def draw(folder: Path) -> None:
 
 
 CONDITIONS = (
-    "- **The expert was asked everywhere**, with a positive probability. Checked where "
-    "`fit` is told which rows were asked, or with what probability; rows at which the "
-    "expert was hardly ever asked are reported, and refused beyond a share. The check "
+    "- **Rows were deferred everywhere**, with a positive probability. Checked where "
+    "`fit` is told which rows were deferred, or with what probability; rows that were "
+    "hardly ever deferred are reported, and refused beyond a share. The check "
     "finds regions, not single rows; that it finds none is no proof.",
-    "- **Asking depended on x alone.** Data of this kind cannot show it. If rows were "
+    "- **Deferring depended on x alone.** Data of this kind cannot show it. If rows were "
     "sent to the expert because of something that is not in x, the estimate is biased.",
-    "- **The truth is known where the expert was asked.** Without it only the "
-    "disagreement with somebody else is known; `fit` refuses to call that a risk, and "
+    "- **The truth is known of the deferred rows.** Without it only the "
+    "disagreement of the two is known; `fit` refuses to call that a risk, and "
     "warns if the truth and the expert's answers are the same everywhere.",
     "- Labels of two classes that are flipped with a known probability ρ, whatever the "
     "expert says, are corrected for: g = (g̃ − ρ)/(1 − 2ρ), for the experts and for the "
@@ -69,11 +69,11 @@ def page(record: dict[str, Any]) -> str:
         [
             "# Experts who err",
             "",
-            "Somebody who is asked may be wrong too. `ExpertRisk` learns how wrong, at each x, "
-            "from rows that the expert answered; `ExpertRule` asks the expert e with the least "
-            "fee_e + g_e(x) iff that is less than the risk g(x) of the model's own answer, and "
-            "keeps capacities where there are such; `Cascade` goes from a cheap model to a dear "
-            "one to a human.",
+            "An expert may be wrong too. `ExpertRisk` learns how wrong, at each x, "
+            "from rows that the expert answered; `ExpertRule` defers to the expert e with the "
+            "least fee_e + g_e(x) iff that is less than the risk g(x) of the model's own answer, "
+            "and keeps capacities where there are any; `Cascade` goes from a cheap model to an "
+            "expensive one to a human.",
             "",
             USE,
             "",
@@ -86,11 +86,11 @@ def page(record: dict[str, Any]) -> str:
             f"Worlds in which every risk is known, {len(config['seeds'])} seeds. The predictor "
             f"is fitted on {config['predictor']:,} other rows. Of n rows the truth is known"
             f" (flipped with probability {config['flips']:g} in the second world), and the answers "
-            f"of two experts where they were asked: of the first with a probability that depends "
-            f"on x and is estimated, of the second with probability 0.3. Costs are expected ones, "
-            f"computed from the true risks at {config['fresh']:,} fresh rows, and relative to the "
-            f"Bayes rule, which knows all risks: mean over the seeds, and the worst seed in "
-            f"brackets.",
+            f"of two experts on the rows deferred to them: to the first with a probability that "
+            f"depends on x and is estimated, to the second with probability 0.3. Costs are "
+            f"expected ones, computed from the true risks at {config['fresh']:,} fresh rows, and "
+            f"relative to the Bayes rule, which knows all risks: mean over the seeds, and the "
+            f"worst seed in brackets.",
             "",
             worlds_table(record),
             "",
@@ -105,10 +105,10 @@ def page(record: dict[str, Any]) -> str:
             "",
             "## Cascades",
             "",
-            "To compare the cheap model with the dear one is not enough: behind the dear one "
-            "there is still the human. The first model's answer is left iff g₁(x) > fee₂ + "
-            "E[min(g₂(X), fee₃ + g_h(X)) | X = x], the expectation learnt by regression on rows "
-            "that the risks were not fitted on.",
+            "To compare the cheap model with the expensive one is not enough: behind the "
+            "expensive one there is still the human. The first model's answer is left iff g₁(x) > "
+            "fee₂ + E[min(g₂(X), fee₃ + g_h(X)) | X = x], the expectation learnt by regression on "
+            "rows that the risks were not fitted on.",
             "",
             CASCADE,
             "",
@@ -165,7 +165,7 @@ def verdicts(record: dict[str, Any]) -> list[str]:
     texts = [
         f"The limit, set beforehand: {limit - 1:.0%} above the Bayes rule at n = {size:,}. This is "
         f"a second run on the same seeds: after the first, extra-trees gave way to boosting in the "
-        f"check of overlap, because they missed regions in which nobody was ever asked; nothing "
+        f"check of overlap, because they missed regions in which no row was ever deferred; nothing "
         f"else was changed, and the ratios stayed as they were.",
         "",
     ]
@@ -191,7 +191,7 @@ def capacities_text(record: dict[str, Any]) -> str:
         f"and three experts: the totals differ by {worst:.1g} at most, whichever way they are "
         f"solved (sorting, matching, linear programme). A batch of {large['rows']:,} rows, three "
         f"experts with {large['capacity'][0]:,} places each, takes {large['seconds']:.1f} s. Where "
-        f"rows come one at a time, the best expert with a place left is asked: in "
+        f"rows come one at a time, each goes to the best expert with a place left: in "
         f"{stream['batches']} days of {stream['rows']} rows in the world of three classes, with "
         f"{stream['capacity'][0]} and {stream['capacity'][1]} places a day, that wins "
         f"{won['greedy'] / won['exact']:.0%} of what the assignment of the whole day wins, which "
@@ -214,8 +214,8 @@ def cascade_text(record: dict[str, Any]) -> str:
     size = lines[0]["n"]
     return "\n".join(
         [
-            f"A world with two cheap features and a dear one, which the second model needs and "
-            f"the decision to run it may not look at; fees {config['cascade_fees'][0]:g} and "
+            f"A world with two cheap features and an expensive one, which the second model needs "
+            f"and the decision to run it may not look at; fees {config['cascade_fees'][0]:g} and "
             f"{config['cascade_fees'][1]:g}. n = {size:,} rows: half of them for the risks, half, "
             f"without labels, to learn what comes after the first model.",
             "",
@@ -225,7 +225,7 @@ def cascade_text(record: dict[str, Any]) -> str:
             f'{int((values <= limit).sum())} of {len(values)} seeds. The row "without looking '
             f'past the second model" knows the true risks, but compares the first model with the '
             f"second alone. Every row but the last pays the fees of all stages on its way: in a "
-            f"cascade the human comes after the second model. Where the human can be asked at "
+            f"cascade the human comes after the second model. Where rows can go to the human at "
             f"once, `ExpertRule` decides between the two.",
         ]
     )

@@ -90,6 +90,27 @@ def has(part: str) -> bool:
     return (RESULTS / f"given_model_{part}.json").exists()
 
 
+def summary() -> str:
+    """Return how good g is beside ten lines of user code, for the README."""
+    studies = {part: _study(part) for part in ("uci", "further")}
+    names = {BASELINE: "a forest on held-out losses (ten lines of user code)"}
+    rows = []
+    for method in (BASELINE, "RegressionRisk", OURS):
+        cells = []
+        for study in studies.values():
+            found = line(study, method)
+            cells += [f"{found.all:.2f} ({found.worst:.2f})", f"{found.deferral:.2f}"]
+        rows.append([names.get(method, f"`{method}(f)`"), *cells])
+    header = ["estimate of g", "seven UCI sets", "deferral", "ten further sets", "deferral"]
+    splits = len(studies["uci"].record.splits)
+    return (
+        "Squared error of g against realised losses on new rows, relative to the training mean of "
+        "the loss\n(the worst set and predictor in brackets), and deferral loss, relative to the "
+        f"first row;\nlinear, forest and boosted predictors, {splits} splits "
+        "([more](docs/given_model/README.md)):\n\n" + markdown_table(header, rows)
+    )
+
+
 def _study(part: str, loss: str = SQUARED) -> Study:
     return Study(Record.read(part), loss, "paper" if part == "paper" else "cross-fitted")
 

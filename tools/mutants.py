@@ -3,6 +3,7 @@
     python -m tools.mutants                   every mutant of tools/mutants.toml
     python -m tools.mutants --only inference  those whose id begins so
     python -m tools.mutants --survivors       those that survived the last time
+    python -m tools.mutants --new             those that have never been run
 
 Nothing in the working tree is touched: `src` is copied to a temporary folder, changed there, and
 the tests of the mutant, less the slow ones, run against the copy until the first one fails. What is
@@ -135,11 +136,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--only", default="", metavar="PREFIX", help="ids that begin so")
     parser.add_argument("--survivors", action="store_true", help="those that survived last time")
+    parser.add_argument("--new", action="store_true", help="those that have never been run")
     options = parser.parse_args(arguments)
     mutants, record = read_mutants(), read_record()
     chosen = [mutant for mutant in mutants if mutant["id"].startswith(options.only)]
     if options.survivors:
         chosen = [m for m in chosen if record.get(m["id"], {}).get("outcome") == "survived"]
+    if options.new:
+        chosen = [mutant for mutant in chosen if mutant["id"] not in record]
     if not chosen:
         parser.error("no mutant is left")
     survivors = 0

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from condrisk.paper._page import markdown_table
+from tools.scaling_section import draw_scaling, scaling_text
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 
@@ -15,19 +16,52 @@ def pages() -> dict[str, str]:
     """Return the text of the page by its name."""
     records = {
         name: json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
-        for name in ("scoring", "serving", "serving_against")
+        for name in ("scoring", "serving", "serving_against", "pressure")
     }
     parts = [
         "# How fast it runs",
+        scaling_text(_scaling()),
+        startup_text(),
         scoring_text(records["scoring"]),
         serving_text(records["serving"]),
         against_text(records["serving_against"]),
+        pressure_text(records["pressure"]["results"]),
+        benchmarks_text(),
     ]
     return {"README.md": "\n\n".join(parts) + "\n"}
 
 
 def draw(folder: Path) -> None:
-    """Draw nothing: the tables say it."""
+    """Draw what fitting takes; the rest is in tables."""
+    record = _scaling()
+    if "sizes" in record:
+        draw_scaling(record, folder / "fitting.png")
+
+
+def _scaling() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((RESULTS / "scaling.json").read_text(encoding="utf-8"))
+    return found
+
+
+def startup_text() -> str:
+    """Return what commands take on a table of few rows."""
+    record = json.loads((RESULTS / "startup.json").read_text(encoding="utf-8"))
+    rows = [
+        [f"`{name}`", f"{found['wall']:.2f} s", f"{found['cpu']:.2f} s"]
+        for name, found in record["seconds"].items()
+    ]
+    return "\n\n".join(
+        [
+            "## Start-up",
+            f"Each a process of its own, on 40 rows of four numbers, so nearly all of it is "
+            f"start-up. Medians of {record['repeats']} turns on {record['machine']}, which had "
+            f"other work meanwhile (load {record['load_average']:.1f}): the time on the processor "
+            f"tells more.",
+            markdown_table(["process", "wall", "processor"], rows),
+            "Commands load what they need when they need it, and check paths before that. Again "
+            "with `python -m benchmarks.startup`.",
+        ]
+    )
 
 
 def scoring_text(record: dict[str, Any]) -> str:
@@ -167,3 +201,89 @@ def _rest(found: dict[str, Any]) -> str:
         part = found["schemathesis"]
         lines.append(f"- schemathesis: {part['cases']} cases, {part['issues']} issues.")
     return "\n".join(lines)
+
+
+def pressure_text(found: dict[str, Any]) -> str:
+    """Return what becomes of one client while others press."""
+    whats = {
+        "slow": "{connections:,} connections that send a byte of a head each second",
+        "bodies": "{connections} clients that each send {mib:.0f} MiB of `[],[],…` again and again",
+    }
+    rows, lines = [], []
+    for name, what in whats.items():
+        if name not in found:
+            continue
+        part = found[name]
+        text = what.format(connections=part["connections"], mib=part.get("bytes", 0) / 2**20)
+        for label, figures in (("alone", part["alone"]), (text, part["pressed"])):
+            rows.append(
+                [
+                    f"beside {label}" if label != "alone" else "alone",
+                    f"{figures['requests']:,}",
+                    *(f"{figures[f'{key}_ms']:.1f} ms" for key in ("p50", "p99", "max")),
+                    ", ".join(f"{n} × {status}" for status, n in figures["health"].items()),
+                ]
+            )
+        lines.append(_kept_or_missed(name, part))
+    header = ["one client, one row at a time", "requests", "p50", "p99", "longest", "`/health`"]
+    parts = [
+        "### Under pressure",
+        "A client asks on a connection of its own, and somebody new asks for `/health` five times "
+        "a second, alone and beside others in turns, from other processes of one machine.",
+        *([markdown_table(header, rows), "\n".join(lines)] if rows else []),
+        *([_soak(found["soak"])] if "soak" in found else []),
+        "Again with `python -m benchmarks.pressure slow bodies` and `… soak MINUTES`.",
+    ]
+    return "\n\n".join(parts)
+
+
+def _kept_or_missed(name: str, part: dict[str, Any]) -> str:
+    if name == "slow":
+        kept = part["p99_ratio"] <= 2 and set(part["pressed"]["health"]) == {"200"}
+        figure = (
+            f"the 99th percentile is {part['p99_ratio']:.2f} times that alone; the service had "
+            f"{part['connections_at_the_end']:,} connections at the end, and the others waited to "
+            f"be let in"
+        )
+    else:
+        kept = part["longest_answer_longer_by_s"] <= 1
+        figure = f"the longest answer took {part['longest_answer_longer_by_s']:.2f} s longer"
+    return (
+        f"- {name}: {figure}. Limit, set beforehand: {part['limit']}; "
+        f"{'kept' if kept else 'missed'}. Load of the machine at the end: "
+        f"{part['load_average']:.1f} on {part['machine']}."
+    )
+
+
+def _soak(part: dict[str, Any]) -> str:
+    requests = ", ".join(f"{n:,} × {kind}" for kind, n in part["requests"].items())
+    memory = part["memory_mib"]
+    per_second = sum(part["requests"].values()) / part["minutes"] / 60
+    return (
+        f"For {part['minutes']:.0f} minutes ({per_second:.1f} requests a second of the twenty that "
+        f"it may be at most): {requests}, and {part['left_in_the_middle']:,} "
+        f"clients that left in the middle, with heads that never ended. {part['lost']} requests "
+        f"lost, {part['wrong']} wrong answers. Memory of the service: "
+        f"{memory['second tenth']:.1f} MiB in the second tenth of the time, "
+        f"{memory['last tenth']:.1f} MiB in the last, {memory['most']:.1f} MiB at most. Limit, set "
+        f"beforehand: {part['limit']}. Load of the machine at the end: {part['load_average']:.1f}."
+    )
+
+
+def benchmarks_text() -> str:
+    """Return the ratios of `make bench` beside their limits."""
+    record = json.loads((RESULTS / "benchmarks.json").read_text(encoding="utf-8"))
+    rows = [
+        [line["name"], f"{line['n']:,}", f"{line['ratio']:.2f}", f"{line['limit']:g}"]
+        for lines in record["results"].values()
+        for line in lines
+    ]
+    versions, table = record["versions"], markdown_table(["what", "rows", "ratio", "limit"], rows)
+    return (
+        "## Everything else\n\nRatios within one run, one thread, against: "
+        "`import sklearn.ensemble`; one `einsum` over the same 1,000,000 × 100 arrays; the "
+        "responses of the models; one `argsort`; for rwr, two cores against fitting each pair anew "
+        f"for each price in one process.\n\n{table}\n\n"
+        f"Measured by `make bench` on {record['machine']}, Python {versions['python']}, numpy "
+        f"{versions['numpy']}, scikit-learn {versions['scikit-learn']}."
+    )

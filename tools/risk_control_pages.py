@@ -9,6 +9,7 @@ from typing import Any
 from scipy.stats import binom
 
 from condrisk.paper._page import markdown_table
+from tools import guarantee_pages
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 
@@ -40,7 +41,7 @@ without an aim have, and for 0/1 losses nearly that of the best test (below). Al
 any number of rows. It does *not* hold for rows that depend on each other, for weights that were
 estimated, and for losses of rows that the model was fitted on. `Deferral` refuses groups,
 out-of-fold losses and rules that change what is accepted, unless `guarantee=False` says that
-nothing is promised; that weights are estimates it cannot know."""
+nothing is guaranteed; that weights are estimates it cannot know."""
 
 
 def load(name: str) -> dict[str, Any] | None:
@@ -54,7 +55,7 @@ def pages() -> dict[str, str]:
     record = load("risk_control.json")
     assert record is not None
     parts = [
-        "# Promises on the accepted part",
+        "# Guarantees on the accepted part",
         "`RiskControlRule(target, confidence=0.9)` accepts as many rows as it can such that, with "
         "probability `confidence` over the calibration rows, the mean loss of what it accepts is "
         "at most `target` in the *population*. Where no threshold can be shown to do so it says "
@@ -69,7 +70,8 @@ def pages() -> dict[str, str]:
         mapie_text(load("risk_control_mapie.json")),
         machine_text(record),
     ]
-    return {"README.md": "\n\n".join(part for part in parts if part) + "\n"}
+    first = {"README.md": "\n\n".join(part for part in parts if part) + "\n"}
+    return first | guarantee_pages.pages()
 
 
 def passes(violations: int, n: int, chance: float, level: float) -> bool:
@@ -121,7 +123,7 @@ def worlds_text(record: dict[str, Any]) -> str:
             f"expected from that many rows, 1 − z √(Var(ℓ | accepted) / (n c)) / (c S′(c)), where "
             f"the mean loss S has a slope.",
             markdown_table(head, rows, n_text=2),
-            f"- The promise is kept in {sum(kept)} of {len(kept)} worlds (binomial test of the "
+            f"- The guarantee holds in {sum(kept)} of {len(kept)} worlds (binomial test of the "
             f"violations, level {config['level_of_test']:g} in each).",
             f"- In {sum(enough)} of the {len(declared)} worlds whose limit is at least "
             f"{config['limit_declared']:g} the mean acceptance is at least "
@@ -162,7 +164,7 @@ def first_text(record: dict[str, Any]) -> str:
     ]
     weak = first["weak"]
     return (
-        f"{text} The table is of a second run. In the first, with other seeds, the promise was "
+        f"{text} The table is of a second run. In the first, with other seeds, the guarantee was "
         f"kept in {sum(kept)} of {len(kept)} worlds and the acceptance reached in {sum(enough)} "
         f"of {len(declared)}, but {weak['infeasible'] / n:.0%} of the repetitions of “weak” "
         f"accepted nothing, and {weak['rule']['acceptance'] / weak['optimum']:.3f} of the optimum "
@@ -230,7 +232,7 @@ def rates_text(record: dict[str, Any]) -> str:
     return "\n\n".join(
         [
             "## At most a given rate",
-            "`RateControlRule` in some of the same worlds: rate and bound are promised together.",
+            "`RateControlRule` in some of the same worlds: rate and bound are guaranteed together.",
             markdown_table(head, rows),
             f"Both are kept in {sum(kept)} of {len(kept)} worlds.",
         ]
@@ -258,7 +260,7 @@ def model_text(record: dict[str, Any]) -> str:
             f"confidence {line['confidence']:g}, {n:,} repetitions, judged with the true "
             f"conditional risk of {line['n_eval']:,} fresh rows. Without rows set aside the "
             f"out-of-fold losses are tested as if they were new; how often that goes wrong "
-            f"depends on the model, and nothing is promised.",
+            f"depends on the model, and nothing is guaranteed.",
             markdown_table(["rows to test on", "violations", "accepted"], rows),
         ]
     )
@@ -299,12 +301,12 @@ def mapie_text(record: dict[str, Any] | None) -> str:
                     difference,
                 ]
             )
-    head = ["promise", "method", "runs", "violations", "none found", "accepted", "ours − this"]
+    head = ["guarantee", "method", "runs", "violations", "none found", "accepted", "ours − this"]
     targets = {line["promise"]: line["target"] for line in record["promises"]}
     return "\n\n".join(
         [
             "## Beside MAPIE",
-            f"The same promises by MAPIE {record['versions']['mapie']}'s "
+            f"The same guarantees by MAPIE {record['versions']['mapie']}'s "
             f"`BinaryClassificationController`, on a binary task: a logistic regression of two "
             f"normal clouds, fitted on {config['n_fit']:,} rows, {config['n_calibration']:,} rows "
             f"to test on for every method, confidence {config['confidence']:g}. *accuracy*: at "
@@ -312,7 +314,7 @@ def mapie_text(record: dict[str, Any] | None) -> str:
             f"at most {targets['precision']:.0%} of those predicted positive are not. Differences "
             f"are paired, with their standard errors.",
             markdown_table(head, rows, n_text=2),
-            f"`RiskControlRule` keeps {sum(kept)} of the {len(kept)} promises (binomial test at "
+            f"`RiskControlRule` keeps {sum(kept)} of the {len(kept)} guarantees (binomial test at "
             f"level 0.01). A trial of ten repetitions came before this run; their number was then "
             f"lowered for time. The mean acceptance is at least MAPIE's in {sum(verdicts)} of "
             f"{len(verdicts)} comparisons. Losses that are not 0 or 1, weights, and "

@@ -75,7 +75,7 @@ def overview(runs: dict[str, list[Any]]) -> str:
             "The study of the paper's section on regression with rejection, run by "
             "`condrisk reproduce rwr`: 16 pairs of predictor and calibrator, the two benchmarks "
             "and a sound version of one of them, and [our default](../auto/README.md), on eight "
-            "UCI sets with ten folds each, at four prices of asking.",
+            "UCI sets with ten folds each, at four costs of deferring.",
             "",
             "- [What the paper claims, and what we find](claims.md)",
             "- [Does calibration-based beat regression-based in regression?](plug-in.md) Plug-in "
@@ -218,8 +218,8 @@ def speed_text() -> str:
     nets, products, forest = (floor[name] for name in floor)
     return "\n".join(
         [
-            f"On energy and housing the 16 pairs at four prices take {line['ours_s']:.0f} s on two "
-            f"cores, {line['faster']:.0f} times less than fitting each pair anew for each price "
+            f"On energy and housing the 16 pairs at four costs take {line['ours_s']:.0f} s on two "
+            f"cores, {line['faster']:.0f} times less than fitting each pair anew for each cost "
             f"with scikit-learn in one process, which is what the public code does "
             f"({line['baseline_s']:.0f} s; `python -m benchmarks rwr`, "
             f"`results/benchmarks.json`). Where the time goes:",
@@ -228,7 +228,7 @@ def speed_text() -> str:
             "",
             f"What is the floor? Four networks (64, 64) for 800 epochs on 307 rows take "
             f"{nets:.2f} s, of which the products of matrices alone are {products:.2f} s; a forest "
-            f"takes {forest:.2f} s, all of it in scikit-learn's trees. So with the same models "
+            f"takes {forest:.2f} s, all of it in scikit-learn. So with the same models "
             f"and the same steps no more than {nets / products:.1f} times is left in the networks, "
             f"and nothing in the forests.",
         ]

@@ -1,4 +1,4 @@
-"""Write the pages of the site that come from code: the command line, and hostile files.
+"""Write the pages of the site that come from code: the command line, and tables of files.
 
 python -m tools.site_pages            # rewrite them
 python -m tools.site_pages --check    # exit with 1 if one is not what the code gives
@@ -10,14 +10,18 @@ import sys
 from pathlib import Path
 
 from condrisk._files import write_whole
-from tools import cli_pages, hostile_pages
+from tools import cli_pages, files_pages, hostile_pages
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 def pages() -> dict[Path, str]:
     """Return the text of every page by its path."""
-    return {DOCS / "cli.md": cli_pages.text(), DOCS / "hostile.md": hostile_pages.text()}
+    return {
+        DOCS / "cli.md": cli_pages.text(),
+        DOCS / "hostile.md": hostile_pages.text(),
+        DOCS / "how-to" / "files.md": files_pages.text(),
+    }
 
 
 def main(arguments: list[str]) -> int:

@@ -97,7 +97,7 @@ def support_text(record: dict[str, Any]) -> str:
             "",
             markdown_table(["rows", "features", *names], rows),
             "",
-            f"Asked for, before the run: at most {most:.0%} of rows of the same law, at least "
+            f"Set before the run: at most {most:.0%} of rows of the same law, at least "
             f"{least:.0%} of all others.",
             "",
             *verdicts,
@@ -178,7 +178,7 @@ def feedback_text(record: dict[str, Any]) -> str:
                     )
             rows.append([f"{rate:.0%}", name, f"{true:.3f}", *cells])
     sizes = [
-        f"{rate:.0%}: {np.mean([r['effective']['asked'] for r in mine]):.0%} of the rows asked "
+        f"{rate:.0%}: {np.mean([r['effective']['asked'] for r in mine]):.0%} of the rows deferred "
         f"about, worth {np.mean([r['effective']['share'] for r in mine]):.0%}"
         for rate in set_["rates"]
         for mine in [[r for r in record["feedback"] if r["rate"] == rate]]
@@ -196,8 +196,8 @@ def feedback_text(record: dict[str, Any]) -> str:
             f"Experts answer for deferred rows alone. `ExploringRule` adds a random share of the "
             f"accepted ones, and `feedback_weights` weighs each answer by the inverse of its "
             f"chance. {set_['rows']:,} rows of risk exp(x₁) come in, a line through "
-            f"{set_['early_rows']} earlier losses decides at a price of {set_['price']:g}. The "
-            f"last quantity has a price that grows with a feature which sets the noise and which "
+            f"{set_['early_rows']} earlier losses decides at a cost of {set_['price']:g}. The "
+            f"last quantity has a cost that grows with a feature which sets the noise and which "
             f"g does not have. Mean ± standard deviation over {set_['repetitions']} repetitions:",
             "",
             markdown_table(head, rows, n_text=2),
@@ -222,7 +222,7 @@ def curves_text(record: dict[str, Any]) -> str:
     word = "help" if gain.mean() > 2 * error else "cost" if gain.mean() < -2 * error else "do"
     told = f"here weights {word} {'nothing that could be told from chance' if word == 'do' else ''}"
     return (
-        f"Where whether a row is asked about depends on x alone, and the regressor can follow g "
+        f"Where whether a row is deferred depends on x alone, and the regressor can follow g "
         f"everywhere, each x has the right mean loss even without weights: they then matter only "
         f"through how it smooths. Share of the variance of the true risk that `LossRegressor` "
         f"explains over all rows, at a rate of {rate:.0%}, mean of {len(record['curves'])} "

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from condrisk.losses import huber, make_loss, pinball
     from condrisk.risk import AutoRisk, HybridRisk, PlugInRisk, RegressionRisk, predict_risk
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 # Loaded when first used: `condrisk --version` has no use for scikit-learn.
 _ROOMS = {

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -11,13 +13,19 @@ from joblib import cpu_count
 
 from condrisk._extras import require
 
-# Seconds to wait for a scheduler.
-_CONNECT_SECONDS = 15.0
+# Seconds to wait for a scheduler, and for one worker at least.
+WAIT_SECONDS = 10.0
+# Seconds between two looks at a cluster while a result is awaited.
+_LOOK_SECONDS = 1.0
 
 
 @contextmanager
-def connect(scheduler: str | None, *, workers: int | None = None) -> Iterator[Any]:
+def connect(
+    scheduler: str | None, *, workers: int | None = None, wait: float | None = None
+) -> Iterator[Any]:
     """Yield a client of a Dask cluster.
+
+    A connection that is lost in the block is a `ConnectionError` of one sentence.
 
     Parameters
     ----------
@@ -25,7 +33,12 @@ def connect(scheduler: str | None, *, workers: int | None = None) -> Iterator[An
         Its address. None starts a cluster on this machine, for the time of the block.
     workers : int or None
         How many processes of one thread such a cluster has. None: one for each core.
+    wait : float or None
+        How many seconds to wait for the scheduler, and then for its first worker. None: 10.
     """
+    wait = WAIT_SECONDS if wait is None else wait
+    if not wait > 0:
+        raise ValueError(f"wait must be a number of seconds above 0; got {wait!r}.")
     require("A cluster", "distributed", extra="dask")
     from distributed import Client, LocalCluster
 
@@ -40,13 +53,77 @@ def connect(scheduler: str | None, *, workers: int | None = None) -> Iterator[An
                 )
             )
         try:
-            client = Client(address, set_as_default=False, timeout=_CONNECT_SECONDS)
+            client = Client(address, set_as_default=False, timeout=wait)
         except (OSError, ValueError, TypeError) as error:
             raise ValueError(
                 f"scheduler must be the address of a Dask scheduler that can be reached, such as "
                 f"tcp://10.0.0.1:8786; with {scheduler!r}: {error}"
             ) from None
-        yield stack.enter_context(client)
+        stack.enter_context(_quiet_about_lost_connections())
+        stack.enter_context(client)
+        from distributed.comm import CommClosedError
+
+        try:
+            _wait_for_a_worker(client, wait)
+            yield client
+        except (CancelledError, CommClosedError):
+            raise _lost(client) from None
+
+
+def _wait_for_a_worker(client: Any, wait: float) -> None:
+    try:
+        client.wait_for_workers(1, timeout=wait)
+    except TimeoutError:
+        raise _no_workers(client, wait) from None
+
+
+def _lost(client: Any) -> ConnectionError:
+    return ConnectionError(
+        f"the connection to the Dask scheduler at {_address(client)} is lost; what was finished "
+        f"is kept, and the same command goes on from there."
+    )
+
+
+def _no_workers(client: Any, seconds: float) -> ConnectionError:
+    return ConnectionError(
+        f"the Dask cluster at {_address(client)} has had no workers for {seconds:g} seconds: start "
+        f"one with: dask worker {_address(client)}"
+    )
+
+
+def _address(client: Any) -> str:
+    return str(client.scheduler.address)
+
+
+@contextmanager
+def _quiet_about_lost_connections() -> Iterator[None]:
+    """Let Dask's client log nothing: an error of one sentence says what it would."""
+    log = logging.getLogger("distributed.client")
+    before = log.level
+    log.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
+
+
+def result_of(client: Any, future: Any, *, wait: float = WAIT_SECONDS) -> Any:
+    """Return the result of a task, when it is there.
+
+    A scheduler that is lost, or no workers for some seconds, is a `ConnectionError`.
+    """
+    without = 0.0  # seconds without any worker
+    while True:
+        try:
+            return future.result(timeout=_LOOK_SECONDS)
+        except TimeoutError:
+            if future.status == "error":  # that of the task
+                raise
+            if client.status != "running":
+                raise _lost(client) from None
+            without = 0.0 if client.nthreads() else without + _LOOK_SECONDS
+            if without >= wait:
+                raise _no_workers(client, wait) from None
 
 
 def submit(client: Any, function: Any, *arguments: Any) -> Any:

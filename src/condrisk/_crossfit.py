@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.model_selection import (
     GroupKFold,
@@ -20,6 +21,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params, _num_samples
 
+from condrisk._progress import announcer
 from condrisk.losses import encode
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
@@ -70,15 +72,19 @@ def make_splits(
 ) -> list[Split]:
     """Return the splits that `cv` stands for, each checked not to hold out what it trains on."""
     if cv is None or isinstance(cv, Integral):
+        stratified = classifier and y.ndim == 1  # several labels at once have no strata
         cv = _shuffled_folds(
-            5 if cv is None else int(cv), classifier, groups is not None, random_state
+            5 if cv is None else int(cv), stratified, groups is not None, random_state
         )
     splitter = check_cv(cv, y, classifier=classifier)
     splits = [(_positions(a), _positions(b)) for a, b in splitter.split(X, y, groups)]
+    held_out = np.zeros(len(y), dtype=bool)
     for train, test in splits:
         if not len(train) or not len(test):
             raise ValueError("cv gives a split without training rows or without held-out rows.")
-        if np.intersect1d(train, test).size:
+        held_out[:] = False
+        held_out[test] = True
+        if held_out[train].any():
             raise ValueError(
                 "cv gives a split that holds out rows it also trains on: losses on those would "
                 "be too small. Training and held-out rows must not overlap."
@@ -132,8 +138,7 @@ def cross_fit(
     """Fit each job's model on the training rows of each split; collect held-out responses."""
     results = Parallel(n_jobs=n_jobs)(
         delayed(_fit_and_respond)(job, X, y, train, test, classes)
-        for train, test in splits
-        for job in jobs
+        for job, train, test in _announced(jobs, splits)
     )
     rows = np.concatenate([test for _, test in splits])
     split = np.repeat(np.arange(len(splits)), [len(test) for _, test in splits])
@@ -141,6 +146,17 @@ def cross_fit(
     order = np.argsort(rows, kind="stable")
     responses = (_stack(results[start :: len(jobs)], order) for start in range(len(jobs)))
     return CrossFitted(rows[order], split[order], len(splits), tuple(responses))
+
+
+def _announced(
+    jobs: Sequence[Job], splits: Sequence[Split]
+) -> Iterator[tuple[Job, NDArray[np.intp], NDArray[np.intp]]]:
+    """Yield what is to be fitted, and say so as it is handed out."""
+    say = announcer()  # joblib asks for later fits from a thread of its own
+    for k, (train, test) in enumerate(splits, start=1):
+        for job in jobs:
+            say(f"{type(job.estimator).__name__}, fold {k} of {len(splits)}")
+            yield job, train, test
 
 
 def _stack(
@@ -180,10 +196,19 @@ def fit_on(
 def respond(
     model: Any, X: Any, method: str, *, classes: NDArray[Any] | None = None
 ) -> NDArray[Any]:
-    """Return what a method gives; probabilities get a column for each of `classes`."""
-    values = np.asarray(getattr(model, method)(X))
+    """Return what a method gives; probabilities get a column for each of `classes`.
+
+    Of several outputs predictions have a column for each, and probabilities are those of label 1.
+    """
+    found = getattr(model, method)(X)
+    if isinstance(found, list) and method == "predict_proba":
+        known = zip(found, model.classes_, strict=True)
+        return np.column_stack([align(proba, own, [1])[:, 0] for proba, own in known])
+    # Of a module of torch: what it predicts is all that is wanted, wherever it was computed.
+    found = found.detach().cpu() if hasattr(found, "detach") else found
+    values = found.toarray() if issparse(found) else np.asarray(found)
     if method == "predict":
-        return values.ravel()
+        return values if values.ndim == 2 and values.shape[1] > 1 else values.ravel()
     if classes is None or len(getattr(model, "classes_", classes)) == len(classes):
         return values
     if method == "predict_proba":

@@ -395,7 +395,7 @@ BAD = {
         "stages must be of one loss",
     ),
     "no labels": (lambda: fit(y=None), ValueError, r"y is None: stages\[0\] is not frozen"),
-    "too few fees": (lambda: fit(fee=[0.1]), ValueError, "fee must be one price"),
+    "too few fees": (lambda: fit(fee=[0.1]), ValueError, "fee must be one number"),
     "a fee too many": (lambda: fit(fee=[0.1, 0.1], expert=None), ValueError, "fee must be"),
     "a fee below zero": (lambda: fit(fee=[0.1, -0.1]), ValueError, "fee must be"),
     "no expert's risk": (lambda: fit(expert=Ridge()), ValueError, "expert must be an estimator"),

@@ -273,7 +273,7 @@ def test_numbers_and_probabilities_are_answers_too():
     assert_allclose(expert.predict_risk(X), np.log(2))
 
 
-# -- where the expert was asked --------------------------------------------------------------
+# -- where rows were deferred ---------------------------------------------------------------
 
 
 def test_overlap_is_found_where_asking_is_by_chance(seed):
@@ -291,7 +291,9 @@ def test_a_region_that_was_never_asked_is_refused_and_named(seed):
     X, y, answer, asked = answered(2000, seed=seed)
     asked &= X[:, 1] < 0.5  # about 31 % of the rows are beyond
     expert = ExpertRisk("zero_one", regressor=STUMP, random_state=0)
-    with pytest.raises(ValueError, match=r"deferred: the expert was hardly ever asked in .*%"):
+    with pytest.raises(
+        ValueError, match=r"deferred: hardly any row was deferred in a region of .*%"
+    ):
         expert.fit(X, y, prediction=answer, deferred=asked)
     expert.set_params(max_outside=1.0).fit(X, y, prediction=answer, deferred=asked)
     assert 0.15 < expert.overlap_.outside < 0.35

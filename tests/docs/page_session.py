@@ -90,7 +90,7 @@ class Shell:
             stderr=subprocess.STDOUT,
             text=True,
             cwd=folder,
-            env=_environment(),
+            env=environment(),
             start_new_session=True,
         )
 
@@ -134,7 +134,7 @@ class Shell:
         )
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     return {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",

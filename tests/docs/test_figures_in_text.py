@@ -23,3 +23,17 @@ def test_the_share_that_a_budget_defers():
         f"{few['mean']:.1%} after a fit on 200 rows and {many['mean']:.1%} after a fit on 1,000, "
         f"with standard deviations of {spread[0]:.1f} and {spread[1]:.1f} percentage points"
     ).replace("%", " %") in text
+
+
+def test_the_share_of_ordinary_rows_that_are_outside():
+    record = json.loads((ROOT / "results" / "outside.json").read_text(encoding="utf-8"))
+    found = {
+        margin: [shares[k] for shares in record["found"].values()]
+        for k, margin in enumerate(record["margins"])
+    }
+    with_it, without = (100 * sum(found[m]) / len(found[m]) for m in (0.1, 0.0))
+    text = page("how-to/score.md")
+    assert (
+        f"{with_it:.2f} % of the rows are outside on average and {100 * max(found[0.1]):.2f} % at "
+        f"most; without any margin it is {without:.2f} % and {100 * max(found[0.0]):.1f} %"
+    ) in text

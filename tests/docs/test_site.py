@@ -108,7 +108,7 @@ def test_every_command_has_a_recipe():
 
     listed = (DOCS / "how-to" / "index.md").read_text("utf-8")
     names = {name.split()[1] for name, _ in commands(app, "condrisk")} - {"quickstart"}
-    assert all(f"[`condrisk {name}`]({name}.md)" in listed for name in names)
+    assert all(f"[`condrisk {name}`](" in listed for name in names)
 
 
 QUOTED = {  # on the page about the paper, and on the page that it was computed for

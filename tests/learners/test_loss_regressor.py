@@ -1,6 +1,7 @@
 """The default regressor of losses."""
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -224,3 +225,16 @@ def test_held_out_estimates_have_not_seen_their_loss():
     used = weight > 0
     held_out = np.corrcoef(model.held_out_[used], loss[used])[0, 1]
     assert abs(held_out) < 0.15
+
+
+def test_memory_of_wide_tables_grows_with_their_columns_and_not_with_the_square():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3000))
+    loss = np.exp(X[:, 0]) * rng.normal(size=60) ** 2
+    tracemalloc.start()
+    try:
+        LossRegressor(random_state=0).fit(X, loss)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 8 * 3000**2 / 2  # half of one square matrix, 36 MB

@@ -18,6 +18,7 @@ from condrisk.losses import (
     brier,
     encode,
     get_loss,
+    hamming,
     huber,
     log_loss,
     make_loss,
@@ -40,7 +41,8 @@ class Gap:
 
 
 def test_names_and_losses():
-    assert sorted(LOSSES) == ["absolute_error", "brier", "log_loss", "squared_error", "zero_one"]
+    names = ["absolute_error", "brier", "hamming", "log_loss", "squared_error", "zero_one"]
+    assert sorted(LOSSES) == names
     for name, loss in LOSSES.items():
         assert get_loss(name) is loss
         assert get_loss(loss) is loss
@@ -232,12 +234,14 @@ def test_functions_that_return_the_wrong_thing(function, message):
         (squared_error, ["a", "b"], [1, 2], "y_true must be numbers"),
         (squared_error, [1, 2], ["a", "b"], "response must be numbers"),
         (absolute_error, [1, 2], [1, 2, 3], "same length, got 2 and 3"),
-        (huber(1.0), [[1, 2]], [1, 2], r"y_true must have one value per row, got shape \(1, 2\)"),
-        (pinball(0.5), [1, 2], np.ones((2, 2)), "response must have one value per row"),
+        (huber(1.0), [[1, 2]], [1, 2], r"the same shape, got \(1, 2\) and \(2,\)"),
+        (pinball(0.5), np.ones((2, 2)), np.ones((2, 3)), r"shape, got \(2, 2\) and \(2, 3\)"),
+        (pinball(0.5), [1, 2], np.ones((2, 2, 1)), "response must have one value per row, or one"),
         (zero_one, [1, 2], [1], "same length, got 2 and 1"),
         (zero_one, ["a", "b"], [0, 1], "must be both text or both numbers"),
         (zero_one, np.array(["a", "b"], dtype=object), [0, 1], "must be both text or both numbers"),
-        (zero_one, [0, 1], np.eye(2), "response must have one value per row"),
+        (zero_one, [0, 1], np.eye(2), r"the same shape, got \(2,\) and \(2, 2\)"),
+        (hamming, np.eye(2), np.eye(3), r"the same shape, got \(2, 2\) and \(3, 3\)"),
         (log_loss, [0, 1], [0.5, 0.5], "response must be a matrix of probabilities"),
         (log_loss, [0, 1], [[0.5, 0.5]], "same length, got 2 and 1"),
         (log_loss, ["a", "b"], np.eye(2), "must be both text or both numbers"),

@@ -302,6 +302,7 @@ def test_what_each_loss_says_of_itself():
         "squared_error": ("regression", "predict", 0.0),
         "absolute_error": ("regression", "predict", 0.0),
         "zero_one": ("classification", "predict", 0.0),
+        "hamming": ("classification", "predict", 0.0),
         "log_loss": ("classification", "predict_proba", 0.0),
         "brier": ("classification", "predict_proba", 0.0),
     }

@@ -13,11 +13,14 @@ from numpy.testing import assert_allclose
 
 import condrisk.metrics
 from condrisk.metrics import (
+    augrc,
     aurc,
     cost_curve,
+    coverage_at_risk,
     deferral_loss,
     deferral_rate,
     excess_aurc,
+    risk_at_coverage,
     risk_calibration_curve,
     risk_calibration_error,
     risk_coverage_curve,
@@ -86,6 +89,16 @@ METRICS = {
     ),
     "aurc": Metric(lambda r: aurc(*r[:2], sample_weight=r.weight)),
     "excess_aurc": Metric(lambda r: excess_aurc(*r[:2], sample_weight=r.weight)),
+    "augrc": Metric(lambda r: augrc(*r[:2], sample_weight=r.weight)),
+    "risk_at_coverage, step": Metric(
+        lambda r: risk_at_coverage(*r[:2], 0.7, sample_weight=r.weight)
+    ),
+    "risk_at_coverage, linear": Metric(
+        lambda r: risk_at_coverage(*r[:2], 0.7, convention="linear", sample_weight=r.weight)
+    ),
+    "coverage_at_risk": Metric(
+        lambda r: coverage_at_risk(*r[:2], r.price, sample_weight=r.weight), degrees=(0,)
+    ),
     "cost_curve": Metric(
         lambda r: cost_curve(*r[:2], costs=r.price * COST_STEPS, sample_weight=r.weight),
         **CURVE_OF_COSTS,
@@ -149,7 +162,9 @@ def divide(values, factor, degrees):
 def test_every_function_is_in_the_dictionary():
     tested = {name.split(",")[0] for name in METRICS}
     functions = {name for name in condrisk.metrics.__all__ if name.islower()}
-    assert functions - {"risk_scorer"} == tested
+    # Intervals draw rows at random; of segments weights are counts, and their own tests say so.
+    apart = {"risk_scorer", "metric_interval", "multicalibration_error", "segment_calibration"}
+    assert functions - apart == tested
 
 
 @every_metric

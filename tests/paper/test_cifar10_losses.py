@@ -14,6 +14,7 @@ from tools.cifar10_losses_page import Study, verdicts  # noqa: E402
 from torch import nn  # noqa: E402
 
 from condrisk.datasets import CIFAR10  # noqa: E402
+from condrisk.paper.cifar10._networks import Networks  # noqa: E402
 from condrisk.torch import TorchClassifier, TorchRegressor  # noqa: E402
 
 QUICK = {"epochs": 5, "learning_rate": 0.05, "patience": None, "device": "cpu", "batch_size": 64}
@@ -30,7 +31,7 @@ class Mean(nn.Module):
         return self.last(x.mean(dim=(2, 3)))
 
 
-class SmallNetworks:
+class SmallNetworks(Networks):
     """Networks that are trained in no time, in place of those of the study."""
 
     def classifier(self, name, seed):

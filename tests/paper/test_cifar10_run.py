@@ -12,6 +12,7 @@ from condrisk.paper import read_records  # noqa: E402
 from condrisk.paper._cached import CachedClassifier  # noqa: E402
 from condrisk.paper.cifar10 import Cifar10Config, run_cifar10  # noqa: E402
 from condrisk.paper.cifar10._networks import CLASSIFIERS, REGRESSORS, Networks  # noqa: E402
+from condrisk.paper.cifar10._run import Cifar10Study  # noqa: E402
 from condrisk.paper.cifar10._seed import PREDICTORS, PROBABILITIES, Parts  # noqa: E402
 
 QUICK = Cifar10Config(quick=True)
@@ -64,6 +65,52 @@ def test_a_record_for_every_network_and_method(finished):
     assert read_records(folder / "records.jsonl") == records
     assert told[0] == (None, None, "seed 3: training CNN (predictor)")
     assert told[-1] == (1, 1, "seed 3")
+
+
+@pytest.mark.slow
+def test_seeds_over_the_workers_of_a_cluster_have_the_same_records(finished, data, tmp_path):
+    distributed = pytest.importorskip("distributed", reason="needs condrisk[dask]")
+    done = []
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
+    ) as cluster:
+        records = run_cifar10(
+            tmp_path,
+            seeds=[3],
+            config=QUICK,
+            device="cpu",
+            data=data,
+            scheduler=cluster.scheduler_address,
+            progress=lambda *arguments: done.append(arguments),
+        )
+    assert done == [(1, 1, "seed 3")]
+    for found, wanted in zip(records, finished[1], strict=True):
+        assert {k: v for k, v in found.items() if k != "seconds"} == {
+            k: v for k, v in wanted.items() if k != "seconds"
+        }
+
+
+def test_images_are_loaded_where_a_seed_is_done_and_are_not_sent(data, monkeypatch):
+    study = Cifar10Study(QUICK, [3], Networks(device="cpu", quick=True), None, "here", None, True)
+    [task] = study.tasks({})
+    assert task.inputs is None
+    asked = []
+
+    def load_cifar10(*, data_home):
+        asked.append(data_home)
+        return data
+
+    class ReachedError(Exception):
+        pass
+
+    def train_networks(parts, *rest):
+        raise ReachedError
+
+    monkeypatch.setattr("condrisk.paper.cifar10._run.load_cifar10", load_cifar10)
+    monkeypatch.setattr("condrisk.paper.cifar10._run.train_networks", train_networks)
+    with pytest.raises(ReachedError):
+        list(study.do(task))
+    assert asked == ["here"]
 
 
 def test_the_command_shows_and_writes_what_is_there(finished, monkeypatch):

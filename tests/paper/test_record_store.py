@@ -63,17 +63,18 @@ def test_a_file_that_was_cut_is_noticed(length):
     assert problems or len(units) < 2
 
 
-@pytest.mark.parametrize("where", ["records.jsonl", "units/energy-00.jsonl"])
+@pytest.mark.parametrize("where", ["records.jsonl", "units/energy-00.a.jsonl"])
 @pytest.mark.parametrize("how", [lambda raw: raw[:-40], lambda raw: b"\xff\xfe" + raw])
 def test_a_corrupt_file_is_named_and_set_aside(tmp_path, where, how):
     told = []
     store = Store(tmp_path, warn=told.append)
+    store.units_folder.mkdir()
     if where == "records.jsonl":
         store.finish([unit("wine"), unit()])
         store = Store(tmp_path, warn=told.append)
     else:
-        save_unit(unit("wine"), store.units_folder)
-        save_unit(unit(), store.units_folder)
+        save_unit(unit("wine"), store.units_folder, "a")
+        save_unit(unit(), store.units_folder, "a")
     path = tmp_path / where
     path.write_bytes(how(path.read_bytes()))
     raw = path.read_bytes()
@@ -91,11 +92,52 @@ def test_a_corrupt_file_is_named_and_set_aside(tmp_path, where, how):
 
 def test_finished_records_are_one_file(tmp_path):
     store = Store(tmp_path, warn=pytest.fail)
-    save_unit(unit(), store.units_folder)
-    save_unit(unit(fold=1), store.units_folder)
-    store.finish([unit(), unit(fold=1)])
+    with store.alone():
+        save_unit(unit(), store.units_folder, "before")
+        save_unit(unit(fold=1), store.units_folder, store.run)
+        assert len(store.load({"study": "rwr"})) == 2
+        store.finish([unit(), unit(fold=1)])
     assert [path.name for path in tmp_path.iterdir()] == ["records.jsonl"]
     assert [record["fold"] for record in read_records(tmp_path / "records.jsonl")] == [0, 0, 1, 1]
+
+
+def test_one_run_at_a_time_works_in_a_folder(tmp_path):
+    with Store(tmp_path, warn=pytest.fail).alone():
+        second = Store(tmp_path, warn=pytest.fail)
+        with pytest.raises(ValueError, match="another run works in folder"), second.alone():
+            pass
+    with second.alone():
+        pass
+    assert not list(tmp_path.iterdir())
+
+
+def test_units_of_another_run_stay_where_nothing_is_locked(tmp_path):
+    """The first to finish must not take what the other has not read yet."""
+    store = Store(tmp_path, warn=pytest.fail)
+    with store.alone():
+        assert not store.load({"study": "rwr"})
+        save_unit(unit(), store.units_folder, "of another run")
+        save_unit(unit(fold=1), store.units_folder, store.run)
+        store.finish([unit(fold=1)])
+    assert [path.name for path in store.units_folder.iterdir()] == [
+        "energy-00.of another run.jsonl"
+    ]
+    assert {fold for _, fold in store.load({"study": "rwr"})} == {0, 1}
+
+
+def test_what_killed_runs_have_left_is_cleared(tmp_path):
+    store = Store(tmp_path, warn=pytest.fail)
+    store.units_folder.mkdir()
+    drafts = [
+        store.units_folder / ".energy-00.a.jsonl.0123abcd.tmp",
+        tmp_path / ".records.jsonl.0123abcd.tmp",
+    ]
+    mine = tmp_path / ".mine.tmp"
+    for path in (*drafts, mine):
+        path.write_text("half")
+    with store.alone():
+        assert not any(draft.exists() for draft in drafts)
+    assert mine.exists()
 
 
 def test_a_corrupt_file_is_not_read(tmp_path):

@@ -54,7 +54,7 @@ def test_the_records_are_the_same(scheduler, tmp_path, study):
 
 
 def test_the_command_names_the_address(tmp_path, monkeypatch):
-    monkeypatch.setattr(_cluster, "_CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(_cluster, "WAIT_SECONDS", 0.5)
     arguments = ["reproduce", "theory", "--quick", "-o", str(tmp_path), "--scheduler", "nowhere"]
     done = CliRunner().invoke(app, arguments, env={"COLUMNS": "200"})
     assert done.exit_code == 2

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from hostile_models import (
     Node,
+    dictionary,
     node,
     nodes,
     pack,
@@ -23,6 +24,7 @@ from hostile_models import (
     with_attribute,
     with_manifest,
     with_schema,
+    with_states,
 )
 
 
@@ -39,6 +41,17 @@ class TrustedCase:
 
 
 LIGHTGBM, XGBOOST, CATBOOST = ("lightgbm",), ("xgboost",), ("catboost",)
+WITH_ARGUMENTS = node(
+    "functools",
+    "partial",
+    "PartialNode",
+    content={
+        "func": node("strangers", "late", "FunctionNode"),
+        "args": node("builtins", "tuple", "TupleNode", content=[]),
+        "kwds": dictionary(y_true=plain(0)),
+        "namespace": plain(None),
+    },
+)
 STRANGER, LATE = ("strangers.StrangerRisk",), ("function:strangers.late",)
 NET = ("stranger_nets.Net",)
 NOT_LISTED = "which is not on the list"
@@ -195,21 +208,13 @@ TRUSTED_CASES: tuple[TrustedCase, ...] = (
     TrustedCase(
         "function with arguments",
         "A trusted function, with arguments that the file gives it.",
-        put(
-            node(
-                "functools",
-                "partial",
-                "PartialNode",
-                content={
-                    "func": node("strangers", "late", "FunctionNode"),
-                    "args": node("builtins", "tuple", "TupleNode", content=[]),
-                    "kwds": node("builtins", "dict", "DictNode", content={}),
-                    "namespace": plain(None),
-                },
-            )
+        with_states(
+            "CustomLoss",
+            "fn",
+            fn=WITH_ARGUMENTS,
         ),
         LATE,
-        "holds a function with arguments",
+        "whose fn is not what is trusted",
         model="loss",
     ),
     TrustedCase(
@@ -249,6 +254,18 @@ TRUSTED_CASES: tuple[TrustedCase, ...] = (
         with_state("StrangerRisk", plain([1, 2, 3])),
         STRANGER,
         "is damaged|holds a",
+        model="stranger",
+    ),
+    TrustedCase(
+        "function with arguments in a trusted class",
+        "A trusted function with arguments, as an attribute of a class that may have any.",
+        with_attribute(
+            "StrangerRisk",
+            "loss",
+            WITH_ARGUMENTS,
+        ),
+        (*STRANGER, *LATE),
+        "a partial where none belongs",
         model="stranger",
     ),
     TrustedCase(

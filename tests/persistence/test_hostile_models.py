@@ -1,12 +1,22 @@
 """Model files that must not be loaded, and what keeps them from it."""
 
+import json
 import os
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hostile_models import CASES, pack, plain, unpack, with_attribute
+from hostile_models import (
+    CASES,
+    nodes,
+    pack,
+    plain,
+    unpack,
+    with_attribute,
+    with_manifest,
+    with_schema,
+)
 from numpy.testing import assert_array_equal
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
@@ -16,7 +26,7 @@ from sklearn.pipeline import make_pipeline
 from condrisk import Deferral, RegressionRisk, _files
 from condrisk.app.models import fit_table
 from condrisk.learners import LossRegressor
-from condrisk.persistence import ModelFileError, _archive, load_model, save_model
+from condrisk.persistence import ModelFileError, _archive, load_model, read_manifest, save_model
 
 
 def table(n=120):
@@ -61,6 +71,69 @@ def test_each_hostile_file_is_refused_in_one_sentence(case, sound, tmp_path, mon
     assert sentence.endswith(".")
     assert "\n" not in sentence
     assert [p.name for p in tmp_path.rglob("*")] == ["model.skops"]  # nothing written or executed
+
+
+def test_what_a_file_says_of_itself_is_not_obeyed_by_a_terminal(sound, tmp_path):
+    path = tmp_path / "model.skops"
+    for version in ("\x1b[2J", "1.9\x9b31m"):
+        path.write_bytes(with_manifest(versions={"scikit-learn": version})(sound["linear"]))
+        with pytest.raises(ModelFileError, match="its manifest has no versions") as caught:
+            load_model(path)
+        assert str(caught.value).isprintable()
+    hidden = with_attribute("RegressionRisk", "\x1b[2J", plain("hello"))
+    path.write_bytes(hidden(sound["linear"]))
+    with pytest.raises(ModelFileError, match="which is not its own") as caught:
+        load_model(path)
+    assert str(caught.value).isprintable()
+
+    def strange(schema):
+        """Have a class of a package whose name would clear the screen: the advice names it."""
+        node = next(n for n in nodes(schema) if n["__class__"] == "Ridge")
+        node["__module__"] = "own\x1b[2J"
+
+    path.write_bytes(with_schema(strange)(sound["linear"]))
+    with pytest.raises(ModelFileError, match="--trust own") as caught:
+        load_model(path)
+    assert str(caught.value).isprintable()
+
+
+def schema_with(**changes):
+    """Return a change of the first column in a manifest."""
+
+    def change(data):
+        manifest = json.loads(unpack(data)["manifest.json"])
+        schema = manifest["schema"]
+        schema["columns"][0] |= changes
+        return with_manifest(schema=schema)(data)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "refused"),
+    [
+        (with_manifest(outputs=10**9), "no outputs"),
+        (with_manifest(classes=["a"] * 20_000), "no classes"),
+        (with_manifest(profile=[[1.0] * 6] * 300), "no profile"),
+        (with_manifest(cost=10**400), "no cost"),
+        (with_manifest(predictor="\x1b[2J"), "no predictor"),
+        (with_manifest(versions={str(k): "1" for k in range(1000)}), "no versions"),
+        (with_manifest(trusted={"\x1b[2J": None}), "no trusted"),
+        (schema_with(dtype="U100000000"), "does not describe columns"),
+        (schema_with(low=2.0, high=1.0), "does not describe columns"),
+        (schema_with(missing=1e9), "does not describe columns"),
+        (schema_with(kind="date", low=0.0, high=1e9), "does not describe columns"),
+        (schema_with(name="x" * 20_000), "does not describe columns"),
+    ],
+)
+def test_manifests_have_limits(sound, tmp_path, change, refused):
+    path = tmp_path / "model.skops"
+    path.write_bytes(sound["linear"])
+    read_manifest(path)
+    path.write_bytes(change(sound["linear"]))
+    with pytest.raises(ModelFileError, match=refused) as caught:
+        read_manifest(path)
+    assert str(caught.value).isprintable()
 
 
 def test_names_and_sentences_are_there_for_each_case():

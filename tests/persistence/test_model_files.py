@@ -113,10 +113,8 @@ def test_a_write_that_fails_leaves_the_old_file(model, tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == ["model.skops"]
 
 
-@pytest.mark.parametrize("versions", [{"scikit-learn": "1.2.99"}, {"scikit-learn": 7}])
-def test_a_manifest_of_another_scikit_learn_can_be_read_but_not_loaded(model, tmp_path, versions):
-    path = tmp_path / "model.skops"
-    save_table_model(model, path)
+def write_versions(path, versions):
+    """Have the manifest of a model file name these versions."""
     with ZipFile(path) as file:
         members = {name: file.read(name) for name in file.namelist()}
     manifest = json.loads(members["manifest.json"]) | {"versions": versions}
@@ -124,9 +122,23 @@ def test_a_manifest_of_another_scikit_learn_can_be_read_but_not_loaded(model, tm
     with ZipFile(path, "w") as file:
         for name, content in members.items():
             file.writestr(name, content)
-    assert read_manifest(path)["versions"] == versions
+
+
+def test_a_manifest_of_another_scikit_learn_can_be_read_but_not_loaded(model, tmp_path):
+    path = tmp_path / "model.skops"
+    save_table_model(model, path)
+    write_versions(path, {"scikit-learn": "1.2.99"})
+    assert read_manifest(path)["versions"] == {"scikit-learn": "1.2.99"}
     with pytest.raises(ModelFileError, match="was written with scikit-learn"):
         load_model(path)
+
+
+def test_a_version_that_is_no_text_is_refused(model, tmp_path):
+    path = tmp_path / "model.skops"
+    save_table_model(model, path)
+    write_versions(path, {"scikit-learn": 7})
+    with pytest.raises(ModelFileError, match="its manifest has no versions"):
+        read_manifest(path)
 
 
 def test_new_rows_may_come_as_text_or_as_they_were(model):

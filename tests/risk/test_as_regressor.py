@@ -1,5 +1,6 @@
 """The view of a risk as a regressor, in the hands of tools that know regressors only."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -56,6 +57,25 @@ def test_importance_is_judged_by_losses():
     assert_allclose(view.score(FRAME, losses), r2_score(losses, RISK.predict_risk(FRAME)))
     found = permutation_importance(view, FRAME, losses, n_repeats=3, random_state=0)
     assert NAMES[found.importances_mean.argmax()] == "a"  # σ²(x) = exp(x₁)
+
+
+def test_shap_takes_the_names_from_a_copy_and_gives_arrays():
+    view = RISK.as_regressor()
+    without = copy.deepcopy(view)
+    without.predict.__self__.feature_names_in_ = None
+    assert_array_equal(without.predict(FRAME.to_numpy()), RISK.predict_risk(FRAME))
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        view.predict(FRAME.to_numpy())
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
+@pytest.mark.parametrize("kind", ["Explainer", "KernelExplainer"])
+def test_shap_explains_the_risk(kind):
+    shap = pytest.importorskip("shap", reason="shap, numba and llvmlite are not installed")
+    explainer = getattr(shap, kind)(RISK.as_regressor().predict, FRAME[:30])
+    found = explainer(FRAME[:3])
+    total = found.values.sum(axis=1) + found.base_values
+    assert_allclose(total, RISK.predict_risk(FRAME[:3]))
 
 
 def test_it_stays_as_fitted():

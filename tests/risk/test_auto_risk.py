@@ -158,8 +158,29 @@ def test_a_row_held_out_twice_is_refused(world):
 
 def test_a_budget_is_obeyed(world):
     model = AutoRisk(time_budget=0.0, random_state=0).fit(world.X, world.y)
-    assert list(model.predictor_.seconds_) == ["ridge"]
+    assert [name for name, took in model.predictor_.seconds_.items() if took] == ["ridge"]
     assert [row["candidate"] for row in model.leaderboard_ if row["seconds"]] == ["extra-trees"]
+    # What there was no time for is listed, and took none.
+    assert {name for name, took in model.seconds_.items() if took} == {
+        "predictor, ridge",
+        "extra-trees",
+    }
+    assert set(model.seconds_) > {"predictor, boosting", "forest on roots", "distribution"}
+
+
+@pytest.mark.parametrize("predictor", [None, LinearRegression()])
+def test_without_time_fewer_rows_are_used(predictor):
+    """Of more than a thousand rows those few on which its time is tried."""
+    world = make_heteroscedastic(1500, random_state=0)
+    model = AutoRisk(predictor, loss="squared_error", time_budget=0.0, random_state=0).fit(
+        world.X, world.y
+    )
+    rows = model.held_out_.rows
+    assert len(rows) == 1000
+    assert rows.max() > 1000  # drawn from all of them
+    fresh = world.sample(2000, random_state=1)
+    truth, risk = world.risk(model, fresh.X), model.predict_risk(fresh.X)
+    assert np.corrcoef(truth, risk)[0, 1] > 0.7
 
 
 def test_one_row_a_candidate_and_few_rows():

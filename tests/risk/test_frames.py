@@ -190,7 +190,7 @@ def test_an_encoder_has_no_form_in_onnx():
     frame = as_pandas(columns)[["a", "kind"]]
     for risk in (RegressionRisk(DummyRegressor(), cv=2), AutoRisk(**QUICK)):
         model = Deferral(risk, cost=1.0).fit(frame, y)
-        with pytest.raises(ExportError, match="TableEncoder, which has no form in ONNX"):
+        with pytest.raises(ExportError, match="TableEncoder, which cannot be converted to ONNX"):
             to_onnx(model, schema=frame)
 
 

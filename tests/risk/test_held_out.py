@@ -278,3 +278,16 @@ def test_a_budget_is_kept_on_new_rows_where_there_is_nothing_to_learn(kind):
         model = Deferral(risk, rule=BudgetRule(0.1)).fit(*draw(1000, rng))
         rates.append(model.defer(draw(2000, rng)[0]).mean())
     assert np.mean(rates) == pytest.approx(0.1, abs=0.01)
+
+
+def test_a_sample_of_held_out_rows_is_from_every_fold_alike(seed):
+    """Folds of the same seed are stretches of its permutation: the sample is of another one."""
+    many = make_heteroscedastic(60_000, n_features=1, random_state=seed)
+    risk = RegressionRisk(
+        LinearRegression(), regressor=LinearRegression(), cv=5, random_state=seed
+    ).fit(many.X, many.y)
+    held_out = risk.held_out_
+    assert len(held_out.rows) == 50_000
+    folds = [own for _, own in KFold(5, shuffle=True, random_state=seed).split(many.X)]
+    shares = [len(np.intersect1d(held_out.rows, own)) / len(own) for own in folds]
+    assert_allclose(shares, 5 / 6, atol=0.03)

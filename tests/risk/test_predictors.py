@@ -240,6 +240,11 @@ def test_where_a_class_with_one_member_cannot_work_the_advice_can():
 def test_a_classifier_without_probabilities():
     risk = AutoRisk(RidgeClassifier(), cv=3, random_state=0).fit(C, K)
     assert 0 <= risk.predict_risk(C).min() <= risk.predict_risk(C).max() <= 1
+    # It has no probabilities to plug in; those of a second model say more than the mean.
+    assert {"hybrid"} == {row["candidate"] for row in risk.leaderboard_} & {"plug-in", "hybrid"}
+    fresh = make_gaussian_mixture(600, random_state=1)
+    loss, estimate = risk.loss_values(fresh.X, fresh.y), risk.predict_risk(fresh.X)
+    assert np.mean((loss - estimate) ** 2) < 0.95 * loss.var()
 
 
 COSTS = pd.DataFrame(

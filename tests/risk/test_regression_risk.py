@@ -19,7 +19,7 @@ from sklearn.model_selection import (
 )
 from sklearn.neighbors import KNeighborsRegressor
 
-from condrisk import RegressionRisk, make_loss, pinball
+from condrisk import HybridRisk, RegressionRisk, make_loss, pinball
 from condrisk.datasets import load_uci, make_gaussian_mixture, make_heteroscedastic
 from condrisk.learners import LossRegressor
 
@@ -197,6 +197,28 @@ def test_clip_lifts_the_estimate_to_the_least_loss(rows):
     signed = make_loss(lambda y_true, y_pred: y_true - y_pred, minimum=-np.inf)
     free = clone(clipped).set_params(loss=signed).fit(X, y)
     assert free.predict_risk(np.vstack([far, -far])).min() < 0
+
+
+class Ramp(RegressorMixin, BaseEstimator):
+    """A regressor that leaves what any bounded loss can be, on either side."""
+
+    def fit(self, X, y):
+        self.n_features_in_ = np.shape(X)[1]
+        return self
+
+    def predict(self, X):
+        return np.linspace(-9, 9, len(X))
+
+
+@pytest.mark.parametrize(("loss", "greatest"), [("zero_one", 1), ([[0, 5], [1, 0]], 5)])
+@pytest.mark.parametrize("kind", [RegressionRisk, HybridRisk])
+def test_clip_lowers_the_estimate_to_the_greatest_loss(rows, kind, loss, greatest):
+    X, y = rows
+    clipped = kind(LogisticRegression(), loss=loss, regressor=Ramp(), random_state=0).fit(X, y > 0)
+    raw = clone(clipped).set_params(clip=False).fit(X, y > 0)
+    assert raw.predict_risk(X).max() > greatest
+    assert_allclose(clipped.predict_risk(X), np.clip(raw.predict_risk(X), 0, greatest))
+    assert clipped.held_out_.risks.max() <= greatest
 
 
 @pytest.mark.filterwarnings("ignore:the predictor is worse")  # a mean is no quantile

@@ -19,9 +19,10 @@ from condrisk.torch import TorchClassifier, TorchRegressor
 from condrisk.torch import _steps as steps_module
 from condrisk.torch._images import InputSpec
 from condrisk.torch._network import to_device
+from condrisk.torch._random import RandomNumbers
 from condrisk.torch._recipe import Recipe, controls
 from condrisk.torch._steps import Steps, TrainingRows
-from condrisk.torch._training import cross_entropy, seeded
+from condrisk.torch._training import cross_entropy
 
 DEVICE = torch.device("cuda", 0)
 needs_gpu = unittest.skipUnless(torch.cuda.is_available(), "no GPU")
@@ -55,14 +56,15 @@ def trained_steps(model, size, *, captured, ema=None, n_epochs=10):
     )
     recipe = Recipe(n_epochs, 64, 1e-3, 1e-4, "one-cycle", None, ema, True, 8, 0)
     fewest = 0 if captured else 10**9
+    numbers = RandomNumbers(0, device)
     with (
-        seeded(0, device),
+        numbers,
         mock.patch.object(steps_module, "FEWEST_STEPS", fewest),
         warnings.catch_warnings(),
     ):
         warnings.filterwarnings("error", message="a training step could not be captured")
         net = to_device(create_model(model, num_classes=4), device)
-        steps = Steps(net, rows, spec, cross_entropy(0.1), recipe)
+        steps = Steps(net, rows, spec, cross_entropy(0.1), recipe, numbers)
         losses = [steps.epoch(table) for table in controls(recipe, steps.n_steps)]
         assert steps.run.is_captured == captured
         state = {k: v.float().cpu() for k, v in copy.deepcopy(steps.trained()).state_dict().items()}

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, Ridge
 from tiny_model import Plain
 from torch import nn
 
-from condrisk import AutoRisk, Deferral, RegressionRisk
+from condrisk import AutoRisk, Deferral, HybridRisk, PlugInRisk, RegressionRisk
 from condrisk.datasets import make_heteroscedastic
 from condrisk.losses import log_loss, squared_error, zero_one
 from condrisk.metrics import deferral_loss
@@ -67,6 +68,30 @@ def test_a_module_of_ones_own_is_judged_as_any_predictor(module):
     risk = make_risk(TorchRegressor(module, **ROWS)).fit(X, Y)
     assert_allclose(risk.loss_values(X, Y), (WORLD.y - risk.predict(X)) ** 2)
     assert np.isfinite(risk.predict_risk(X)).all()
+
+
+@pytest.mark.parametrize("kind", [RegressionRisk, PlugInRisk, HybridRisk, AutoRisk])
+@pytest.mark.parametrize("predictor", [nn.Linear(5, 1), FrozenEstimator(nn.Linear(5, 1))])
+def test_a_bare_module_is_refused_with_advice(kind, predictor):
+    with pytest.raises(ValueError, match=r"^predictor: Linear is a module of torch, .*") as told:
+        kind(predictor).fit(X, Y)
+    for way in ("TorchRegressor(module)", "FrozenEstimator of an object", '"precomputed"'):
+        assert way in str(told.value)
+
+
+class Trained(nn.Linear):
+    """A module with a `predict`, whose answers still know their gradients."""
+
+    def predict(self, X):
+        return self(torch.as_tensor(X).float())
+
+
+def test_a_frozen_module_with_predict_is_judged():
+    net = Trained(5, 1)
+    risk = RegressionRisk(FrozenEstimator(net), regressor=Ridge(), random_state=0).fit(WORLD.X, Y)
+    expected = net.predict(WORLD.X).detach().numpy().ravel()
+    assert_allclose(risk.predict(WORLD.X), expected)
+    assert_allclose(risk.loss_values(WORLD.X, Y), (WORLD.y - expected) ** 2, rtol=1e-5)
 
 
 @pytest.mark.filterwarnings("ignore:the predictor is worse than a constant")

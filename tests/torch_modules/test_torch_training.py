@@ -3,29 +3,33 @@
 import contextlib
 import copy
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
+from torch import nn
 
 from condrisk.paper.networks import create_model
+from condrisk.torch import TorchClassifier
 from condrisk.torch import _steps as steps_module
 from condrisk.torch._forward import Batches
 from condrisk.torch._images import InputSpec
+from condrisk.torch._random import RandomNumbers
 from condrisk.torch._recipe import Recipe, controls, hold_out
 from condrisk.torch._steps import WARM_UP_RUNS, CapturedFunction, Steps, TrainingRows
 from condrisk.torch._training import (
     cross_entropy,
     make_validation,
     resolve_device,
-    seeded,
     squared_error,
     train,
 )
 
 CPU = torch.device("cpu")
 SPEC = InputSpec(torch.zeros(3), torch.ones(3), None)
+NUMBERS = RandomNumbers(0, CPU)
 RECIPE = Recipe(
     epochs=4,
     batch_size=8,
@@ -50,7 +54,7 @@ def some_rows(n_rows=20, seed=0, n_classes=3):
 
 
 def small_net(seed=0):
-    with seeded(seed, CPU):
+    with RandomNumbers(seed, CPU):
         return create_model("resnet8", num_classes=3)
 
 
@@ -135,7 +139,7 @@ def test_an_epoch_is_what_torch_does_step_by_step(ema, seed):
     recipe = RECIPE._replace(ema=ema, seed=seed)
     rows, net = some_rows(seed=seed), small_net(seed)
     twin = copy.deepcopy(net)
-    steps = Steps(net, rows, SPEC, cross_entropy(0.1), recipe)
+    steps = Steps(net, rows, SPEC, cross_entropy(0.1), recipe, NUMBERS)
     table = controls(recipe, steps.n_steps)
     plans = []
     for of_epoch in table[:2]:
@@ -157,7 +161,7 @@ def test_an_epoch_is_what_torch_does_step_by_step(ema, seed):
 def test_every_row_is_used_and_moves_stay_in_reach():
     rows = some_rows(40)
     recipe = RECIPE._replace(augment=True, batch_size=20)
-    steps = Steps(small_net(), rows, SPEC, cross_entropy(0), recipe)
+    steps = Steps(small_net(), rows, SPEC, cross_entropy(0), recipe, NUMBERS)
     plans = torch.cat([steps._new_plan() for _ in range(20)])
     assert sorted(plans[:2, 0].flatten().tolist()) == list(range(40))
     assert set(plans[:, 1].flatten().tolist()) == {-1, 0, 1}
@@ -171,7 +175,7 @@ def test_every_row_is_used_and_moves_stay_in_reach():
 )
 def test_kinds_of_augmentation(augment, moves, flips):
     recipe = RECIPE._replace(augment=augment, batch_size=20)
-    plan = Steps(small_net(), some_rows(40), SPEC, cross_entropy(0), recipe)._new_plan()
+    plan = Steps(small_net(), some_rows(40), SPEC, cross_entropy(0), recipe, NUMBERS)._new_plan()
     assert bool(plan[:, 1:3].any()) == moves
     assert bool(plan[:, 3].any()) == flips
 
@@ -205,7 +209,7 @@ def test_patience_and_the_best_epoch(ema):
     validate, seen = validation_with([5, 3, 4, 2, 2.5, 2, 3, 1, 1])
     recipe = RECIPE._replace(epochs=9, patience=3, ema=ema)
     net, history = train(
-        small_net(), some_rows(), SPEC, recipe, objective=cross_entropy(0), validate=validate
+        small_net(), some_rows(), SPEC, recipe, cross_entropy(0), NUMBERS, validate=validate
     )
     assert history["validation_loss"] == [5, 3, 4, 2, 2.5, 2, 3]
     assert len(history["train_loss"]) == len(history["seconds"]) == 7
@@ -218,7 +222,9 @@ def test_patience_and_the_best_epoch(ema):
 
 
 def test_without_validation_all_epochs_are_run():
-    _, history = train(small_net(), some_rows(), SPEC, RECIPE, objective=cross_entropy(0))
+    _, history = train(
+        small_net(), some_rows(), SPEC, RECIPE, objective=cross_entropy(0), numbers=NUMBERS
+    )
     assert sorted(history) == ["learning_rate", "seconds", "train_loss"]
     assert len(history["train_loss"]) == 4
     assert_allclose(history["learning_rate"], controls(RECIPE, 2)[:, -1, 0])
@@ -237,7 +243,7 @@ def test_validation_weighs_the_rows():
 def test_divergence_is_an_error():
     rows = some_rows()._replace(targets=torch.full((20,), torch.inf))
     with pytest.raises(ValueError, match="training diverged"):
-        train(small_net(), rows, SPEC, RECIPE, objective=squared_error)
+        train(small_net(), rows, SPEC, RECIPE, objective=squared_error, numbers=NUMBERS)
 
 
 # Global state -------------------------------------------------------------------------------------
@@ -247,11 +253,30 @@ def test_training_leaves_the_generator_of_torch_alone():
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
-    with seeded(1, CPU):
+    with RandomNumbers(1, CPU):
         inside = torch.rand(3)
     assert torch.equal(torch.rand(3), expected)
-    with seeded(1, CPU):
+    with RandomNumbers(1, CPU):
         assert torch.equal(torch.rand(3), inside)
+
+
+def dropping_net(num_classes):
+    return nn.Sequential(
+        nn.Flatten(), nn.Linear(8 * 8 * 3, 32), nn.Dropout(0.5), nn.Linear(32, num_classes)
+    )
+
+
+def test_networks_trained_in_threads_at_once_are_what_they_are_alone():
+    X, y = some_rows(200).pixels.numpy(), some_rows(200).targets.numpy()
+
+    def losses(seed):
+        net = TorchClassifier(dropping_net, epochs=12, batch_size=32, random_state=seed)
+        return net.fit(X, y).history_["train_loss"]
+
+    alone = [losses(seed) for seed in range(4)]
+    assert alone[0] != alone[1]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(losses, range(4))) == alone
 
 
 def test_devices(monkeypatch):
@@ -303,7 +328,7 @@ class FakeCuda:
         yield
 
     @contextlib.contextmanager
-    def graph(self, graph):
+    def graph(self, graph, *, stream, capture_error_mode):
         self.capturing = graph
         yield
         self.capturing = None
@@ -320,7 +345,7 @@ class FakeCuda:
 def test_a_captured_function_runs_as_often_as_asked(monkeypatch):
     cuda, done = FakeCuda(monkeypatch), []
     run = CapturedFunction(
-        lambda: cuda.launch(lambda: done.append(1)), torch.device("cuda", 0), 100
+        lambda: cuda.launch(lambda: done.append(1)), torch.device("cuda", 0), 100, NUMBERS
     )
     for count in range(1, 30):
         run()
@@ -332,7 +357,7 @@ def test_a_captured_function_runs_as_often_as_asked(monkeypatch):
 def test_if_the_capture_fails_steps_go_on(monkeypatch):
     cuda, done = FakeCuda(monkeypatch, fails=True), []
     run = CapturedFunction(
-        lambda: cuda.launch(lambda: done.append(1)), torch.device("cuda", 0), 100
+        lambda: cuda.launch(lambda: done.append(1)), torch.device("cuda", 0), 100, NUMBERS
     )
     for _ in range(WARM_UP_RUNS):
         run()
@@ -346,7 +371,7 @@ def test_if_the_capture_fails_steps_go_on(monkeypatch):
 
 def test_few_runs_are_not_captured(monkeypatch):
     cuda, done = FakeCuda(monkeypatch), []
-    run = CapturedFunction(lambda: done.append(1), torch.device("cuda", 0), 10)
+    run = CapturedFunction(lambda: done.append(1), torch.device("cuda", 0), 10, NUMBERS)
     for _ in range(10):
         run()
     assert len(done) == 10

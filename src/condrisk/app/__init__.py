@@ -4,7 +4,7 @@ from condrisk._extras import require
 
 require(
     "The command line",
-    *("typer", "rich", "polars", "pyarrow", "skops", "matplotlib"),
+    *("typer", "rich", "polars", "pyarrow", "skops", "matplotlib", "filelock"),
     *("starlette", "uvicorn", "httptools", "orjson", "prometheus_client"),
     extra="app",
 )

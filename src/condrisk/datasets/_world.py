@@ -163,7 +163,7 @@ class RegressionWorld(_World[RegressionLaw]):
         -------
         ndarray of shape (n_samples,)
         """
-        found = get_loss(loss, task="regression")
+        found = get_loss(loss, task="regression").for_outputs(1)
         if found not in (squared_error, absolute_error):
             raise ValueError(
                 f"loss must be 'squared_error' or 'absolute_error', whose risk has a closed form "
@@ -236,7 +236,7 @@ class ClassificationWorld(_World[ClassLaw]):
         -------
         ndarray of shape (n_samples,)
         """
-        found = cast(ClassLoss, get_loss(loss, task="classification"))
+        found = cast(ClassLoss, get_loss(loss, task="classification").for_outputs(1))
         proba = self.proba(X)
         if found.response == "predict":
             response = _part(predictor, "predict")(X)

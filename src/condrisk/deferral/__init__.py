@@ -1,5 +1,6 @@
 """Rules that turn a risk into a decision, and the model that carries them."""
 
+from condrisk.deferral._batch_control import BatchControlRule
 from condrisk.deferral._cascade import Cascade
 from condrisk.deferral._cascade_decision import CascadeDecision
 from condrisk.deferral._decision import Decision
@@ -13,6 +14,7 @@ from condrisk.deferral._rules import BudgetRule, CostRule
 from condrisk.deferral._support_rule import SupportRule
 
 __all__ = [
+    "BatchControlRule",
     "BudgetRule",
     "Cascade",
     "CascadeDecision",

@@ -23,14 +23,14 @@ def assign_batch(gain: Floats, capacity: NDArray[np.intp]) -> Choices:
     Parameters
     ----------
     gain : ndarray of shape (n_rows, n_experts)
-        What is won by asking an expert about a row, against asking nobody.
+        What is saved by deferring a row to an expert, against not deferring it.
     capacity : ndarray of shape (n_experts,)
         How many of these rows each expert can take.
 
     Returns
     -------
     ndarray of shape (n_rows,)
-        Nobody is asked where nothing is won.
+        No row is deferred where nothing is saved.
     """
     n_rows = len(gain)
     free = capacity >= n_rows

@@ -24,9 +24,9 @@ Floats = NDArray[np.float64]
 
 
 class Cascade(MetaEstimatorMixin, BaseEstimator):
-    """Models from cheap to dear, then an expert, each asked only where that pays.
+    """Models from cheap to expensive, then an expert, each used only where that pays.
 
-    To compare the cheap model's risk with the dear model's is not enough: after the dear model
+    To compare the cheap model's risk with the expensive one's is not enough: after the latter
     there is still the expert to turn to. With g_j the risk of model j and g_h that of the expert,
     model j's answer is accepted iff g_j(x) ≤ c_j(x), where the cost of going on is, from the back,
 
@@ -34,7 +34,7 @@ class Cascade(MetaEstimatorMixin, BaseEstimator):
         c_j(x) = fee_{j+1} + E[min(g_{j+1}(X), c_{j+1}(X)) | what is known at stage j].
 
     The expectation is learnt by regression on rows that model and risk were not fitted on, so
-    that nobody runs the dear model to find out whether to run it.
+    that the expensive model is not run to find out whether to run it.
 
     Parameters
     ----------
@@ -359,7 +359,7 @@ class Cascade(MetaEstimatorMixin, BaseEstimator):
             return check_vector(losses[rows], "expert_loss of the rows that the expert answers")
         if not isinstance(self.expert, int | float):
             raise ValueError(
-                "expert_loss must be given: the expert is asked about some rows, and what was "
+                "expert_loss must be given: some rows are deferred to the expert, and what was "
                 "estimated of the expert's errors is not what they cost."
             )
         return float(self.expert)

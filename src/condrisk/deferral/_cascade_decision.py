@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condrisk._extras import require
+from condrisk.deferral._decision import prediction_columns
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class CascadeDecision:
     stage : ndarray of int, shape (n_samples,)
         The position of the model that answers; the number of models where the expert does.
     deferred : ndarray of bool, shape (n_samples,)
-        True where the expert is asked.
+        True where the row is deferred.
     spent : ndarray of shape (n_samples,)
         The fees on the way there.
     """
@@ -42,11 +43,12 @@ class CascadeDecision:
         Returns
         -------
         pandas.DataFrame or polars.DataFrame
-            With columns prediction, risk, stage, deferred and spent. pandas rows give pandas
-            back, with their index; all else gives polars.
+            With columns prediction (of several outputs prediction_0, prediction_1 and so on), risk,
+            stage, deferred and spent. pandas rows give pandas back, with their index; all else
+            gives polars.
         """
-        names = ("prediction", "risk", "stage", "deferred", "spent")
-        columns = {name: getattr(self, name) for name in names}
+        columns = prediction_columns(self.prediction)
+        columns |= {name: getattr(self, name) for name in ("risk", "stage", "deferred", "spent")}
         if hasattr(self._rows, "iloc"):
             import pandas as pd
 

@@ -24,16 +24,22 @@ _KEPT_FROM_MODEL, _KEPT_FROM_RULE = 0.3, 0.7
 
 
 class Pairs(NamedTuple):
-    """Risks and losses of some rows, with the weights of the rows where they have any."""
+    """Risks and losses of some rows, with the weights of the rows where they have any.
+
+    `flags`, of shape (n_groups, n_rows), tells which groups each row belongs to, where a rule
+    looks at groups.
+    """
 
     risk: Floats
     loss: Floats
     weight: Floats | None = None
+    flags: NDArray[np.bool_] | None = None
 
     def at(self, rows: NDArray[np.intp]) -> Pairs:
         """Return the pairs of some rows."""
         weight = None if self.weight is None else self.weight[rows]
-        return Pairs(self.risk[rows], self.loss[rows], weight)
+        flags = None if self.flags is None else self.flags[:, rows]
+        return Pairs(self.risk[rows], self.loss[rows], weight, flags)
 
     def clipped(self, most: float) -> Pairs:
         """Return the pairs with no loss above `most`."""
@@ -79,6 +85,7 @@ class ControlledRule(BaseEstimator, metaclass=ABCMeta):
         X: Any = None,
         sample_weight: ArrayLike | None = None,
         calibration: tuple[ArrayLike, ...] | None = None,
+        X_calibration: Any = None,
         loss_bound: float | None = None,
     ) -> Self:
         """Choose thresholds to try on some rows, and test them on others.
@@ -88,14 +95,16 @@ class ControlledRule(BaseEstimator, metaclass=ABCMeta):
         risk, loss : array-like of shape (n_samples,)
             Estimated risks and realised losses. Without `calibration`, of rows that neither
             predictor nor risk was fitted on: a random part of them is kept for the tests.
-        X : array-like, optional
-            Ignored.
+        X : array-like of shape (n_samples, n_features), optional
+            The rows themselves, where the rule looks at groups of them.
         sample_weight : array-like of shape (n_samples,), optional
             Known weights of the rows, at most `max_weight`.
         calibration : tuple (risk, loss) or (risk, loss, sample_weight), optional
             The pairs to test on, of rows that neither predictor nor risk was fitted on. Then all
             of `risk` and `loss` serve to choose the thresholds to try, and they may come from
             rows that the model was fitted on.
+        X_calibration : array-like, optional
+            The rows of `calibration`, where the rule looks at groups of them.
         loss_bound : float, optional
             The greatest value that the loss can have, if that is known.
 
@@ -115,6 +124,7 @@ class ControlledRule(BaseEstimator, metaclass=ABCMeta):
             )
         for part in weighted:
             self._check_weights(part)
+        pairs, held = self._with_groups(pairs, X, held, X_calibration)
         if held is None:
             pairs, held = self._split(pairs)
         most = float(declared if self.cap is None else min(self.cap, declared))
@@ -123,6 +133,12 @@ class ControlledRule(BaseEstimator, metaclass=ABCMeta):
         self.n_calibration_ = len(held.risk)
         self._learn(pairs.clipped(most), held.clipped(most), most)
         return self
+
+    def _with_groups(
+        self, pairs: Pairs, X: Any, held: Pairs | None, X_held: Any
+    ) -> tuple[Pairs, Pairs | None]:
+        """Return the pairs with flags of the groups of each row, where the rule has groups."""
+        return pairs, held
 
     @abstractmethod
     def _learn(self, design: Pairs, held: Pairs, most: float) -> None:
@@ -145,7 +161,7 @@ class ControlledRule(BaseEstimator, metaclass=ABCMeta):
         Returns
         -------
         ndarray of bool, shape (n_samples,)
-            True where the expert is asked.
+            True where the row is deferred.
         """
         check_is_fitted(self, "threshold_")
         return check_vector(risk, "risk") > self.threshold_

@@ -11,13 +11,20 @@ from numpy.typing import NDArray
 from condrisk._extras import require
 
 
+def prediction_columns(prediction: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Return predictions by the names of their columns in a frame."""
+    if prediction.ndim == 1:
+        return {"prediction": prediction}
+    return {f"prediction_{k}": own for k, own in enumerate(prediction.T)}
+
+
 @dataclass(frozen=True)
 class Decision:
     """The prediction, its risk and whether to defer it to an expert, row by row.
 
     Attributes
     ----------
-    prediction : ndarray of shape (n_samples,)
+    prediction : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         The predictor's prediction, for deferred rows too.
     risk : ndarray of shape (n_samples,)
         Its estimated expected loss.
@@ -40,14 +47,11 @@ class Decision:
         Returns
         -------
         pandas.DataFrame or polars.DataFrame
-            With columns prediction, risk and deferred. pandas rows give pandas back, with their
-            index; all else gives polars.
+            With columns prediction (of several outputs prediction_0, prediction_1 and so on), risk
+            and deferred. pandas rows give pandas back, with their index; all else gives polars.
         """
-        columns = {
-            "prediction": self.prediction,
-            "risk": self.risk,
-            "deferred": self.deferred,
-        }
+        columns = prediction_columns(self.prediction)
+        columns |= {"risk": self.risk, "deferred": self.deferred}
         if hasattr(self._rows, "iloc"):
             import pandas as pd
 

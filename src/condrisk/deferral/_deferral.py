@@ -111,7 +111,7 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
         sample_weight : array-like of shape (n_samples,), optional
             Weights, for risk and rule.
@@ -182,6 +182,7 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
             pairs.weight,
             None if tests is None else tests.for_tests(),
             loss_bound(self.risk_),
+            None if tests is None else tests.X,
         )
 
     def _risk_params(self, sample_weight: Any, params: dict[str, Any]) -> dict[str, Any]:
@@ -208,7 +209,7 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Labels or numbers.
         """
         owner, X = self._owner(X)
@@ -253,7 +254,7 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Their targets.
         prediction : array-like, optional
             Only for an external predictor: its responses.
@@ -273,7 +274,7 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows.
-        y : array-like of shape (n_samples,), optional
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             Their targets.
         prediction : array-like, optional
             Only for an external predictor: its responses.
@@ -350,7 +351,7 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows that the model was not fitted on.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Their targets.
         cost : float or array-like of shape (n_samples,), optional
             The cost of deferring, one for all rows or one per row; the model's own if not given.

@@ -66,7 +66,7 @@ class ExpertRule(BaseEstimator):
         The risk of each expert: an `ExpertRisk` or another estimator with `predict_risk`, fitted
         and frozen (`sklearn.frozen.FrozenEstimator`), or a number, the known risk at every row.
     fee : float or sequence of float, default=0.0
-        The price of asking, one for all experts or one for each, in units of the loss.
+        The cost of deferring, one for all experts or one for each, in units of the loss.
     capacity : int, sequence of (int or None), or None, default=None
         How many rows of a batch an expert can take, one number for each of them; None if there is
         no limit.
@@ -81,7 +81,7 @@ class ExpertRule(BaseEstimator):
 
     Notes
     -----
-    A `Deferral` with this rule takes ``cost`` as the price of asking anybody, on top of the fees.
+    A `Deferral` with this rule takes ``cost`` as a cost of deferring, on top of the fees.
 
     With capacities the assignment is exact: by sorting for one expert, by
     `scipy.optimize.linear_sum_assignment` for small batches, else by a linear programme of which
@@ -155,7 +155,7 @@ class ExpertRule(BaseEstimator):
     def expected_costs(
         self, risk: ArrayLike, *, X: Any = None, cost: ArrayLike | None = None
     ) -> NDArray[np.float64]:
-        """Return what asking each expert is estimated to cost: price, fee and the expert's risk.
+        """Return what deferring to each expert is estimated to cost: fee, risk and `cost`.
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class ExpertRule(BaseEstimator):
         X : array-like of shape (n_samples, n_features), optional
             The rows; needed unless the risks of all experts are numbers.
         cost : float or array-like of shape (n_samples,), optional
-            A price of asking anybody, on top of the fees; none if not given.
+            A cost of deferring to any expert, on top of the fees; none if not given.
 
         Returns
         -------
@@ -183,7 +183,7 @@ class ExpertRule(BaseEstimator):
     def assign(
         self, risk: ArrayLike, *, X: Any = None, cost: ArrayLike | None = None
     ) -> NDArray[np.intp]:
-        """Decide whom to ask about each row.
+        """Decide which expert each row goes to.
 
         Parameters
         ----------
@@ -192,7 +192,7 @@ class ExpertRule(BaseEstimator):
         X : array-like of shape (n_samples, n_features), optional
             The rows; needed unless the risks of all experts are numbers.
         cost : float or array-like of shape (n_samples,), optional
-            A price of asking anybody, on top of the fees; none if not given.
+            A cost of deferring to any expert, on top of the fees; none if not given.
 
         Returns
         -------
@@ -213,12 +213,12 @@ class ExpertRule(BaseEstimator):
         X : array-like of shape (n_samples, n_features), optional
             The rows; needed unless the risks of all experts are numbers.
         cost : float or array-like of shape (n_samples,), optional
-            A price of asking anybody, on top of the fees; none if not given.
+            A cost of deferring to any expert, on top of the fees; none if not given.
 
         Returns
         -------
         ndarray of bool, shape (n_samples,)
-            True where an expert is asked.
+            True where the row is deferred.
         """
         return self.assign(risk, X=X, cost=cost) >= 0
 
@@ -251,7 +251,7 @@ class ExpertRule(BaseEstimator):
         assigned : array-like of int, shape (n_samples,)
             Who answered, as `assign` gives it.
         cost : float or array-like of shape (n_samples,), optional
-            A price of asking anybody, on top of the fees; none if not given.
+            A cost of deferring to any expert, on top of the fees; none if not given.
 
         Returns
         -------
@@ -279,7 +279,7 @@ class ExpertRule(BaseEstimator):
     # -- inside -----------------------------------------------------------------------------
 
     def _gain(self, risk: ArrayLike, X: Any, cost: ArrayLike | None) -> NDArray[np.float64]:
-        """Return what asking each expert is estimated to win over the model's answer."""
+        """Return what each expert is estimated to save against the model's answer."""
         expected_costs = self.expected_costs(risk, X=X, cost=cost)
         return denoised_risk(check_vector(risk, "risk"), self.noise)[:, None] - expected_costs
 
@@ -325,7 +325,7 @@ class ExpertStream:
     def assign(
         self, risk: ArrayLike, *, X: Any = None, cost: ArrayLike | None = None
     ) -> NDArray[np.intp]:
-        """Decide whom to ask about each row, in the order of the rows.
+        """Decide which expert each row goes to, in the order of the rows.
 
         Parameters
         ----------
@@ -334,7 +334,7 @@ class ExpertStream:
         X : array-like of shape (n_samples, n_features), optional
             The rows; needed unless the risks of all experts are numbers.
         cost : float or array-like of shape (n_samples,), optional
-            A price of asking anybody, on top of the fees; none if not given.
+            A cost of deferring to any expert, on top of the fees; none if not given.
 
         Returns
         -------
@@ -346,7 +346,7 @@ class ExpertStream:
 
 
 def check_fees(fee: Any, n_fees: int) -> Vector:
-    """Return one price for each of `n_fees` that may be asked."""
+    """Return one fee for each of `n_fees` experts."""
     try:
         fees = np.asarray(fee)
     except ValueError:  # lists of different lengths
@@ -358,7 +358,7 @@ def check_fees(fee: Any, n_fees: int) -> Vector:
         or (fees < 0).any()
     ):
         raise ValueError(
-            f"fee must be one price, or one for each of the {n_fees} that may be asked, finite "
+            f"fee must be one number, or one for each of the {n_fees} experts, finite "
             f"and not negative; got {fee!r}."
         )
     return np.broadcast_to(fees, n_fees).astype(np.float64)

@@ -61,17 +61,17 @@ class ExpertRisk(BaseEstimator):
 
     What is learnt is g_e(x) = E[ℓ(answer, Y) | X = x] if
 
-    * the expert was asked with a positive probability at every x (*overlap*). It is checked where
-      `fit` is told which rows were asked, or with what probability: a share of rows at which the
-      expert was hardly ever asked is reported in `overlap_`, and refused beyond `max_outside`.
+    * every x was deferred with a positive probability (*overlap*). It is checked where
+      `fit` is told which rows were deferred, or with what probability: a share of rows that were
+      hardly ever deferred is reported in `overlap_`, and refused beyond `max_outside`.
       An estimate finds regions, not single rows, and the fewer rows, the larger they must be;
-    * the asking depended on x alone. No data of this kind can show it; rows that were sent to the
+    * deferring depended on x alone. No data of this kind can show it; rows that were sent to the
       expert by chance, or by a rule that reads x, have it;
-    * the truth is known where the expert was asked, apart from `noise`. From the expert's answers
-      without a truth only the disagreement with somebody else is known, which is not a risk:
+    * the truth is known of the deferred rows, apart from `noise`. From the expert's answers
+      without a truth only their disagreement is known, which is not a risk:
       `fit` refuses to go on without `y`.
 
-    Because the asking depends on x alone, the rows asked need no weights.
+    Because deferring depends on x alone, the deferred rows need no weights.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class ExpertRisk(BaseEstimator):
         Learns the propensity where `fit` gets ``deferred`` but no ``propensity``; None is boosting
         of small trees with large leaves.
     floor : float, default=0.05
-        A row is outside of what the expert was asked if its propensity is below this share of the
+        A row is outside of what was deferred if its propensity is below this share of the
         mean propensity.
     max_outside : float, default=0.1
         The largest share of rows outside; beyond it `fit` raises.
@@ -99,9 +99,9 @@ class ExpertRisk(BaseEstimator):
     risk_ : RegressionRisk
         The estimate, before noise is taken out.
     overlap_ : Overlap
-        Where the expert was asked: ``source``, ``rate``, ``least``, ``outside`` and ``rows``.
+        Where rows were deferred: ``source``, ``rate``, ``least``, ``outside`` and ``rows``.
     propensity_model_ : classifier
-        The model of asking, where it was estimated.
+        The model of the propensity, where it was estimated.
     assumptions_ : tuple of str
         What the estimate rests on and no check has confirmed.
 
@@ -167,7 +167,7 @@ class ExpertRisk(BaseEstimator):
         propensity: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Check where the expert was asked, then learn the expert's losses there.
+        """Check where rows were deferred, then learn the expert's losses there.
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ class ExpertRisk(BaseEstimator):
         deferred : array-like of bool, shape (n_samples,), optional
             True where the row was deferred to the expert; None if everywhere.
         propensity : array-like of shape (n_samples,), optional
-            The probability with which the expert was asked, where it is known.
+            The probability with which the row was deferred, where it is known.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows.
 
@@ -204,7 +204,7 @@ class ExpertRisk(BaseEstimator):
         )
         given = {} if weight is None else {"sample_weight": weight[rows]}
         with warnings.catch_warnings():
-            # An expert who was asked about hard rows only may well be worse than a constant.
+            # An expert who got hard rows only may well be worse than a constant.
             warnings.filterwarnings("ignore", "the predictor is worse than a constant")
             self.risk_ = risk.fit(
                 _safe_indexing(X, rows), y[rows], prediction=prediction[rows], **given
@@ -229,7 +229,7 @@ class ExpertRisk(BaseEstimator):
         return denoised_risk(self.risk_.predict_risk(X), self.noise)
 
     def supported(self, X: Any) -> NDArray[np.bool_]:
-        """Tell where the expert was asked often enough, by the estimated propensity.
+        """Tell where rows were deferred often enough, by the estimated propensity.
 
         Parameters
         ----------
@@ -276,10 +276,11 @@ class ExpertRisk(BaseEstimator):
     def _refuse(self, overlap: Overlap) -> None:
         if overlap.outside is not None and overlap.outside > self.max_outside:
             raise ValueError(
-                f"deferred: the expert was hardly ever asked in {overlap.outside:.1%} of the rows "
-                f"(propensity below {self.floor:g} of its mean, {overlap.source}), more than "
-                f"max_outside={self.max_outside:g}. The expert's risk is not identified there: ask "
-                f"about such rows too, leave them out of X, or raise max_outside to extrapolate."
+                f"deferred: hardly any row was deferred in a region of {overlap.outside:.1%} of "
+                f"the rows (propensity below {self.floor:g} of its mean, {overlap.source}), more "
+                f"than max_outside={self.max_outside:g}. The expert's risk is not identified "
+                f"there: defer such rows too, leave them out of X, or raise max_outside to "
+                f"extrapolate."
             )
 
     def _check_noise(self, y: NDArray[Any], prediction: NDArray[Any]) -> None:
@@ -294,9 +295,9 @@ class ExpertRisk(BaseEstimator):
     def _assumptions(self) -> tuple[str, ...]:
         known = []
         if self.overlap_.source == "not checked":
-            known.append("the expert is asked with a positive probability at every x")
+            known.append("every x is deferred with a positive probability")
         if self.overlap_.source != "all deferred":
-            known.append("whether the expert was asked depended on x alone")
+            known.append("whether a row was deferred depended on x alone")
         known.append("y is the truth, not the expert's own answer")
         if self.noise:
             known.append(f"y is flipped with probability {self.noise:g} whatever the expert says")
@@ -334,8 +335,8 @@ def _check_truth(values: Any, name: str, deferred: NDArray[np.bool_]) -> NDArray
         missing |= seen == None  # noqa: E711 - elementwise
     if missing.any():
         raise ValueError(
-            f"{name} is missing on {int(np.sum(missing))} of the rows that the expert was asked "
-            f"about: leave those rows out, if what is missing depends on x alone."
+            f"{name} is missing on {int(np.sum(missing))} of the deferred rows: "
+            f"leave those rows out, if what is missing depends on x alone."
         )
     return array
 

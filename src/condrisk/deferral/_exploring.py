@@ -23,7 +23,7 @@ class ExploringRule(BaseEstimator):
     Experts' answers come back for deferred rows alone, and those were picked for their risk:
     what is learnt from them is not what holds for all rows. Asking about some accepted rows too,
     at random and with a known chance, mends that: each answer is weighted by the inverse of the
-    chance with which it was asked for (`condrisk.shift.feedback_weights`). Without exploration
+    chance with which it was deferred (`condrisk.shift.feedback_weights`). Without exploration
     nothing can be learnt about accepted rows, and no weights help.
 
     Parameters
@@ -131,12 +131,12 @@ class ExploringRule(BaseEstimator):
         X : array-like of shape (n_samples, n_features), optional
             The rows themselves, where the inner rule needs them.
         cost : float or array-like of shape (n_samples,), optional
-            The price of asking, where the inner rule needs it.
+            The cost of deferring, where the inner rule needs it.
 
         Returns
         -------
         ndarray of bool, shape (n_samples,)
-            True where the expert is asked.
+            True where the row is deferred.
         """
         chance = self.propensity(risk, X=X, cost=cost)
         draws = np.random.default_rng() if self._draws is None else self._draws
@@ -154,7 +154,7 @@ class ExploringRule(BaseEstimator):
         X : array-like of shape (n_samples, n_features), optional
             The rows themselves, where the inner rule needs them.
         cost : float or array-like of shape (n_samples,), optional
-            The price of asking, where the inner rule needs it.
+            The cost of deferring, where the inner rule needs it.
 
         Returns
         -------

@@ -14,11 +14,11 @@ from threadpoolctl import threadpool_limits
 from condrisk._crossfit import Job, cross_fit, make_splits, mean_by_row, seeded
 from condrisk._validation import check_vector
 
-# A leaf is expected to hold so many rows that were asked about, if rows are picked blindly: one
+# A leaf is expected to hold so many deferred rows, if rows are picked blindly: one
 # without any then means something.
 DEFERRED_PER_LEAF = 5
 FEWEST_PER_LEAF = 10
-# With fewer rows asked about, or not asked about, nothing can be said of where.
+# With fewer rows deferred, or not deferred, nothing can be said of where.
 FEWEST_ROWS = 20
 # On few rows the threads of boosting wait for each other, badly so on a busy machine.
 FEW_ROWS = 20_000
@@ -26,15 +26,15 @@ N_FOLDS = 3
 
 
 class Overlap(NamedTuple):
-    """What is known about where an expert was asked.
+    """What is known about where rows were deferred.
 
     Attributes
     ----------
     source : {"all deferred", "given", "estimated", "not checked"}
         Where the propensities come from. They are not checked where nothing tells which rows were
-        asked about, or where those, or the others, are fewer than 20.
+        deferred, or where those, or the others, are fewer than 20.
     rate : float or None
-        The mean propensity: the share of all rows that the expert is asked about.
+        The mean propensity: the share of all rows that are deferred.
     least : float or None
         The least propensity.
     outside : float or None
@@ -64,7 +64,7 @@ def judge(
 
 
 def check_propensity(propensity: ArrayLike, deferred: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return known propensities as numbers from 0 to 1, positive where the expert was asked."""
+    """Return known propensities as numbers from 0 to 1, positive where the row was deferred."""
     values = check_vector(propensity, "propensity")
     if len(values) != len(deferred):
         raise ValueError(
@@ -74,14 +74,14 @@ def check_propensity(propensity: ArrayLike, deferred: NDArray[np.bool_]) -> NDAr
     if values.min() < 0 or values.max() > 1:
         raise ValueError("propensity must hold probabilities, from 0 to 1.")
     if (values[deferred] <= 0).any():
-        raise ValueError("propensity must be positive on the rows that the expert was asked about.")
+        raise ValueError("propensity must be positive on the deferred rows.")
     return values
 
 
 def default_model(deferred: NDArray[np.bool_]) -> Any:
     """Return boosted trees whose leaves can tell a low propensity from none.
 
-    Stopping early would stop before the propensity of a region that was never asked about has
+    Stopping early would stop before the propensity of a region that was never deferred has
     come down to nothing; small trees do not take chance for such a region.
     """
     leaf = max(FEWEST_PER_LEAF, ceil(DEFERRED_PER_LEAF / deferred.mean()))

@@ -72,16 +72,16 @@ class CostRule(BaseEstimator):
         X : array-like, optional
             Ignored.
         cost : float or array-like of shape (n_samples,)
-            The price of asking, one for all rows or one a row.
+            The cost of deferring, one for all rows or one a row.
 
         Returns
         -------
         ndarray of bool, shape (n_samples,)
-            True where the expert is asked.
+            True where the row is deferred.
         """
         if cost is None:
             raise ValueError(
-                "cost must be given: CostRule compares the risk with the price of asking."
+                "cost must be given: CostRule compares the risk with the cost of deferring."
             )
         risk = check_vector(risk, "risk")
         return risk > check_cost(cost, risk, "risk")
@@ -189,7 +189,7 @@ class BudgetRule(BaseEstimator):
         Returns
         -------
         ndarray of bool, shape (n_samples,)
-            True where the expert is asked.
+            True where the row is deferred.
         """
         check_is_fitted(self)
         return check_vector(risk, "risk") > self.threshold_
@@ -203,15 +203,18 @@ def fit_rule(
     sample_weight: ArrayLike | None,
     calibration: tuple[ArrayLike, ...] | None,
     loss_bound: float | None,
+    X_calibration: Any = None,
 ) -> Any:
     """Fit a rule, giving it what there is: a rule of a user's own need not know of the rest."""
     known = {
         "sample_weight": sample_weight,
         "calibration": calibration,
+        "X_calibration": X_calibration,
         "loss_bound": loss_bound,
     }
-    if not has_fit_parameter(rule, "loss_bound"):
-        known["loss_bound"] = None
+    for late in ("X_calibration", "loss_bound"):
+        if not has_fit_parameter(rule, late):
+            known[late] = None
     given = {name: value for name, value in known.items() if value is not None}
     return rule.fit(risk, loss, X=X, **given)
 

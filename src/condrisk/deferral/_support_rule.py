@@ -162,12 +162,12 @@ class SupportRule(BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             The rows themselves.
         cost : float or array-like of shape (n_samples,), optional
-            The price of asking, where the inner rule needs it.
+            The cost of deferring, where the inner rule needs it.
 
         Returns
         -------
         ndarray of bool, shape (n_samples,)
-            True where the expert is asked.
+            True where the row is deferred.
         """
         check_is_fitted(self)
         risk = check_vector(risk, "risk")

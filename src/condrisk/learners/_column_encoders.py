@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import Any, Protocol
 
@@ -21,20 +22,30 @@ FEWEST_WORDS = 3
 TEXT_COMPONENTS, SPARSE_COMPONENTS = 20, 50
 # Words are counted in so many bins: a model file then holds none of the words.
 N_BINS = 2**14
+# Where texts are most of what is known of a row: components of words and pairs of words, and of
+# pieces of words, counted in more bins since there are more of these; each of these, by folds.
+RICH_COMPONENTS, PIECE_BINS, N_FOLDS = 64, 2**15, 5
 # Components are found on at most so many rows.
 MOST_ROWS = 50_000
 
 
 class ColumnEncoder(Protocol):
-    """What a column becomes: `suffixes` name its numbers, after the name of the column."""
+    """What a column becomes: `suffixes` name its numbers, after the name of the column.
+
+    `blocks` has a number for each of them: components that belong together share one, and a scale.
+    """
 
     suffixes: list[str]
+
+    @property
+    def blocks(self) -> list[int]:
+        """Which numbers belong together."""
 
     def transform(self, column: Column) -> Floats:
         """Return the numbers, of shape (n_rows, n_numbers)."""
 
 
-def encoder_of(column: Column) -> ColumnEncoder:
+def encoder_of(column: Column, *, rich_text: bool = False) -> ColumnEncoder:
     """Return the encoder of a column of training rows."""
     if column.kind == "date":
         return Dates(column.values)
@@ -45,7 +56,9 @@ def encoder_of(column: Column) -> ColumnEncoder:
     if column.order:
         return Ordered(column.order)
     counts = Counter(column.values.tolist())
-    return Words(column.values) if _is_text(counts) else Labels(counts)
+    if _is_text(counts):
+        return RichText(column.values) if rich_text else Words(column.values)
+    return Labels(counts)
 
 
 def _is_text(counts: Counter[str]) -> bool:
@@ -56,7 +69,29 @@ def _is_text(counts: Counter[str]) -> bool:
     return sum(len(value.split()) for value in known) >= FEWEST_WORDS * len(known)
 
 
-class Numbers:
+class _Single:
+    """Numbers that each have a meaning, and a scale, of their own."""
+
+    suffixes: list[str]
+
+    @property
+    def blocks(self) -> list[int]:
+        """Which numbers belong together: none."""
+        return list(range(len(self.suffixes)))
+
+
+class _Together:
+    """Components of one thing: each counts as far as it varies."""
+
+    suffixes: list[str]
+
+    @property
+    def blocks(self) -> list[int]:
+        """Which numbers belong together: all."""
+        return [0] * len(self.suffixes)
+
+
+class Numbers(_Single):
     """Numbers as they are."""
 
     def __init__(self) -> None:
@@ -67,7 +102,7 @@ class Numbers:
         return column.as_kind("number")[:, None]
 
 
-class Empty:
+class Empty(_Single):
     """Nothing is known of a column without values, whatever it holds later."""
 
     def __init__(self) -> None:
@@ -78,7 +113,7 @@ class Empty:
         return np.full((len(column.values), 1), np.nan)
 
 
-class Ordered:
+class Ordered(_Single):
     """The place of each level in the order that its type declares; NaN for any other."""
 
     def __init__(self, levels: tuple[str, ...]) -> None:
@@ -91,7 +126,7 @@ class Ordered:
         return np.array(found, dtype=np.float64)[:, None]
 
 
-class Labels:
+class Labels(_Single):
     """A column for each of the most frequent values, and where there are more, the rank of each."""
 
     def __init__(self, counts: Counter[str]) -> None:
@@ -113,7 +148,7 @@ class Labels:
         return np.column_stack([single, found] if self.ranked else [single]).astype(np.float64)
 
 
-class Words:
+class Words(_Together):
     """The leading components of the TF-IDF of a column of text."""
 
     def __init__(self, texts: NDArray[Any]) -> None:
@@ -132,7 +167,135 @@ class Words:
         return self._weighed(_count_words(column.as_kind("label"))) @ self.components.T
 
 
-class Dates:
+class RichText:
+    """Components of words and pairs of words, components of pieces of words, and the shape.
+
+    Pieces of words (three to five letters) find what words of the same stem have in common, and
+    marks of other kinds of text: code, formulas, other languages. The shape says how long a text
+    is and what it is made of.
+    """
+
+    def __init__(self, texts: NDArray[Any]) -> None:
+        words, pieces = Components("word"), Components("piece")
+        self.parts = [words, pieces]
+        self._training = [part.fit_transform(texts) for part in self.parts]
+        sizes = [len(words.components), len(pieces.components)]
+        first = [f"_word{k}" for k in range(sizes[0])]
+        self.suffixes = [
+            *first,
+            *(f"_piece{k}" for k in range(sizes[1])),
+            *map("_{}".format, SHAPE),
+        ]
+        self.blocks = [*([0] * sizes[0]), *([1] * sizes[1]), *range(2, 2 + len(SHAPE))]
+
+    def transform(self, column: Column) -> Floats:
+        """Return components and shape."""
+        texts = column.as_kind("label")
+        return np.column_stack([*(part.transform(texts) for part in self.parts), _shape(texts)])
+
+    def training(self, column: Column) -> Floats:
+        """Return the same of the rows of fit, once: components by what has not seen the row."""
+        texts = column.as_kind("label")
+        return np.column_stack([*self.__dict__.pop("_training"), _shape(texts)])
+
+
+class Components:
+    """The leading components of the TF-IDF of words and pairs of words, or of pieces of words.
+
+    A text that components were found on lies nearer to them than a new one does, and a model that
+    learns from such rows expects too much of new ones. So components are found on the texts
+    outside of each of five folds too. A text of a fold is projected on those that have not seen it
+    and then on the components of all; a new text on the average of these projections.
+    """
+
+    def __init__(self, unit: str) -> None:
+        self.unit = unit
+
+    def fit_transform(self, texts: NDArray[Any]) -> Floats:
+        """Find the components, and return those of each text by what has not seen it."""
+        from sklearn.feature_extraction.text import TfidfTransformer
+
+        some = _some_rows(texts)
+        counts = self._counts(some)
+        self.idf = TfidfTransformer().fit(counts).idf_.astype(np.float32)
+        rows = self._weighed(counts)
+        whole = _leading(rows, RICH_COMPONENTS, n_iter=2)
+        fold = np.random.default_rng(0).permutation(len(some)) % N_FOLDS
+        found, total = np.empty((len(some), len(whole))), np.zeros(whole.shape)
+        for k in range(N_FOLDS):
+            others = _leading(rows[fold != k], RICH_COMPONENTS, n_iter=2)
+            projection = (whole @ others.T) @ others
+            found[fold == k] = rows[fold == k] @ projection.T
+            total += projection / N_FOLDS
+        self.components = total.astype(np.float32)
+        return found if len(some) == len(texts) else self.transform(texts)
+
+    def transform(self, texts: NDArray[Any]) -> Floats:
+        """Return the components of new texts."""
+        return np.asarray(self._weighed(self._counts(texts)) @ self.components.T, dtype=np.float64)
+
+    def _counts(self, texts: NDArray[Any]) -> Any:
+        from sklearn.feature_extraction.text import HashingVectorizer
+
+        words: dict[str, Any] = {"ngram_range": (1, 2), "n_features": N_BINS}
+        pieces: dict[str, Any] = {
+            "ngram_range": (3, 5),
+            "n_features": PIECE_BINS,
+            "analyzer": "char_wb",
+        }
+        counter = HashingVectorizer(
+            alternate_sign=False, norm=None, **(words if self.unit == "word" else pieces)
+        )
+        return counter.transform(texts)
+
+    def _weighed(self, counts: Any) -> Any:
+        counts = counts.copy()
+        counts.data = 1 + np.log(counts.data)
+        return normalize(counts.multiply(self.idf).tocsr())
+
+
+SHAPE = (
+    "length",
+    "words",
+    "lines",
+    "word_length",
+    "different_words",
+    "digits",
+    "capitals",
+    "signs",
+    "symbols",
+    "questions",
+    "numbers",
+)
+
+
+def _shape(texts: NDArray[Any]) -> Floats:
+    """Return how long each text is and what it is made of; see `SHAPE`."""
+    return np.array([_shape_of(str(text)) for text in texts]).reshape(len(texts), len(SHAPE))
+
+
+def _shape_of(text: str) -> tuple[float, ...]:
+    n, words = max(len(text), 1), text.split()
+    letters = sum(map(str.isalpha, text))
+    digits = sum(map(str.isdigit, text))
+    spaces = sum(map(str.isspace, text))
+    lengths = [len(word) for word in words] or [0]
+    return (
+        math.log1p(len(text)),
+        math.log1p(len(words)),
+        math.log1p(text.count("\n")),
+        sum(lengths) / len(lengths),
+        len(set(words)) / max(len(words), 1),
+        digits / n,
+        sum(map(str.isupper, text)) / n,
+        (n - letters - digits - spaces) / n,
+        sum(map(text.count, "=+^*/<>()[]{}$\\_")) / n,
+        math.log1p(text.count("?")),
+        math.log1p(digits),
+    )
+
+
+class Dates(_Single):
     """Days since 1970, the month, the weekday, and the hour where there is one."""
 
     def __init__(self, moments: NDArray[Any]) -> None:
@@ -156,7 +319,7 @@ class Dates:
         return np.where(np.isnat(moments)[:, None], np.nan, np.column_stack(parts))
 
 
-class SparseRows:
+class SparseRows(_Together):
     """The leading components of sparse rows; few columns as they are."""
 
     def __init__(self, rows: Any) -> None:
@@ -188,9 +351,9 @@ def _count_words(texts: NDArray[Any]) -> Any:
     return counter.transform(texts)
 
 
-def _leading(rows: Any, n_components: int) -> Floats:
+def _leading(rows: Any, n_components: int, *, n_iter: int = 5) -> Floats:
     """Return the right singular vectors of the largest singular values."""
     from sklearn.decomposition import TruncatedSVD
 
     with np.errstate(invalid="ignore"):  # the share of the variance, where there is none
-        return TruncatedSVD(n_components, random_state=0).fit(rows).components_
+        return TruncatedSVD(n_components, n_iter=n_iter, random_state=0).fit(rows).components_

@@ -140,13 +140,13 @@ class BayesDecision(MetaEstimatorMixin, BaseEstimator):
                     f"model must have predict_proba, which {type(self.model).__name__} has not: "
                     f"wrap it in CalibratedClassifierCV."
                 )
-            return get_loss(self.loss, task="classification")
+            return get_loss(self.loss, task="classification").for_outputs(1)
         if not has_distribution(self.model):
             raise ValueError(
                 f"model must answer a distribution, which {type(self.model).__name__} does not: "
                 f"DistributionRegressor({type(self.model).__name__}()) learns one around it."
             )
-        return get_loss(self.loss, task="regression")
+        return get_loss(self.loss, task="regression").for_outputs(1)
 
     # -- answers ------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -16,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from condrisk._autologging import without_autologging
 from condrisk._crossfit import Job, cross_fit, make_partition, seeded
 from condrisk._distributions import Conditional, standard_points
+from condrisk._progress import announce
 from condrisk._routing import weight_params
 from condrisk._state import leaves_rows_out
 from condrisk._validation import check_quantiles, validated
@@ -67,7 +69,7 @@ class DistributionRegressor(RegressorMixin, BaseEstimator):
     cv : int, cross-validation splitter or iterable, default=5
         The folds, which together must hold out each row once.
     time_budget : float or None, default=None
-        Soft limit in seconds for a stack, as there.
+        Limit in seconds: half of it is the budget of the stack. The variance is always learnt.
     n_jobs : int or None, default=None
         How many fits, or trees, to run at a time; the results do not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -81,6 +83,8 @@ class DistributionRegressor(RegressorMixin, BaseEstimator):
         Standardised residuals, increasing. Of more than 1,500 the middle ones are merged.
     residual_weights_ : ndarray of shape (n_points,)
         Their weights, of sum one.
+    seconds_ : dict of str to float
+        What "mean" and "variance" took.
     held_out_ : HeldOutDistribution
         Mean and deviation of the training rows by models that had not seen them. Not part of a
         model file.
@@ -169,8 +173,10 @@ class DistributionRegressor(RegressorMixin, BaseEstimator):
         """
         X, numbers, y = self._check(X, y)
         weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        began = time.perf_counter()
         if self.mean is None:
             self.mean_ = self._stack().fit(X, y, sample_weight, groups=groups)
+            self.seconds_ = {"mean": time.perf_counter() - began}
             return self._fit_residuals(numbers, y, weight, groups)
         splits = make_partition(
             self.cv, X, y, classifier=False, groups=groups, random_state=self.random_state
@@ -183,6 +189,7 @@ class DistributionRegressor(RegressorMixin, BaseEstimator):
                 [Job(mean, params, ("predict",))], X, y, splits, classes=None, n_jobs=self.n_jobs
             )
             self.mean_ = clone(mean).fit(X, y, **params)
+        self.seconds_ = {"mean": time.perf_counter() - began}
         held_out = found.responses[0]["predict"], np.empty((len(y), 0)), found.split
         return self._fit_variance(numbers, y, weight, groups, *held_out)
 
@@ -204,7 +211,7 @@ class DistributionRegressor(RegressorMixin, BaseEstimator):
             The fitted estimator.
         """
         X, numbers, y = self._check(X, y)
-        self.mean_ = stack
+        self.mean_, self.seconds_ = stack, {}
         weight = _check_sample_weight(weight, X, ensure_non_negative=True)
         return self._fit_residuals(numbers, y, weight, groups)
 
@@ -215,9 +222,8 @@ class DistributionRegressor(RegressorMixin, BaseEstimator):
         return rows, numbers, np.asarray(y, dtype=np.float64)
 
     def _stack(self) -> StackedRegressor:
-        return StackedRegressor(
-            cv=self.cv, time_budget=self.time_budget, random_state=self.random_state
-        )
+        budget = None if self.time_budget is None else self.time_budget / 2
+        return StackedRegressor(cv=self.cv, time_budget=budget, random_state=self.random_state)
 
     def _fit_residuals(self, X: Floats, y: Floats, weight: Floats, groups: Any) -> Self:
         found = self.mean_.held_out_
@@ -238,12 +244,15 @@ class DistributionRegressor(RegressorMixin, BaseEstimator):
         squared = (y - mean) ** 2
         inputs = np.column_stack([X, mean, uncertainty])
         used = weight > 0
-        self._lowest = np.fmin.reduce(inputs[used], axis=0)
-        self._highest = np.fmax.reduce(inputs[used], axis=0)
+        seen = inputs if used.all() else inputs[used]
+        self._lowest, self._highest = np.fmin.reduce(seen, axis=0), np.fmax.reduce(seen, axis=0)
         self._most_uncertain = uncertainty[used].max(axis=0)
         average = float(np.average(squared, weights=weight))
         self._least = LEAST_SHARE * average
+        announce("variance of the target")
+        start = time.perf_counter()
         variance = self._regress(inputs, squared, weight, groups, fold)
+        self.seconds_["variance"] = time.perf_counter() - start
         # Right on average, which smoothing and early stopping are not quite.
         total = float(np.average(np.maximum(variance, self._least), weights=weight))
         self._scale = average / total if total > 0 else 1.0

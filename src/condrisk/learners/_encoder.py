@@ -17,7 +17,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from condrisk.learners._column_encoders import SparseRows, encoder_of
+from condrisk.learners._column_encoders import RichText, SparseRows, encoder_of
 from condrisk.learners._columns import is_numeric, read_columns
 
 Floats = NDArray[np.float64]
@@ -50,6 +50,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Numbers alone pass unchanged, and without a copy if they are an array of float64 already.
 
+    Parameters
+    ----------
+    rich_text : bool, default=False
+        Whether text of many words becomes more: 64 components of words and pairs of words, 64 of
+        pieces of words, and its length and what it is made of. For rows of which texts are most of
+        what is known.
+
     Attributes
     ----------
     is_identity_ : bool
@@ -78,6 +85,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     >>> encoder.transform(pd.DataFrame({"size": [2], "colour": ["green"]}))
     array([[2., 0., 0.]])
     """
+
+    def __init__(self, *, rich_text: bool = False) -> None:
+        self.rich_text = rich_text
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn how each column becomes numbers.
@@ -109,7 +119,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             validate_data(self, X, skip_check_array=True)
             if not _num_samples(X):
                 raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-            self._encoders = [encoder_of(column) for column in read_columns(X)]
+            self._encoders = [
+                encoder_of(column, rich_text=self.rich_text) for column in read_columns(X)
+            ]
         self.n_features_out_ = len(self.get_feature_names_out())
         return self
 
@@ -142,6 +154,37 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(f"X gave {found.shape[1]} columns, not {self.n_features_out_}.")
         return found
 
+    def fit_transform(self, X: Any, y: Any = None) -> Floats:
+        """Learn the encoding, and return these rows as numbers.
+
+        With `rich_text` that is not what `transform` gives for them: components of a text come from
+        other texts, since those of new ones will.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features_out)
+            Numbers, NaN where one is missing.
+        """
+        self.fit(X)
+        if not any(isinstance(encoder, RichText) for encoder in self._encoders):
+            return self.transform(X)
+        parts = zip(self._encoders, read_columns(X), strict=True)
+        return np.column_stack(
+            [
+                encoder.training(column)
+                if isinstance(encoder, RichText)
+                else encoder.transform(column)
+                for encoder, column in parts
+            ]
+        )
+
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the columns of numbers.
 
@@ -167,6 +210,42 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         pairs = zip(given, self._encoders, strict=True)
         names = [f"{name}{suffix}" for name, encoder in pairs for suffix in encoder.suffixes]
         return np.array(names, dtype=object)
+
+    def sources(self) -> NDArray[np.intp]:
+        """Return the column of the table, by its place, that each column of numbers is made of.
+
+        Raises
+        ------
+        AttributeError
+            Where the rows are sparse and encoded by components, which all columns have a part in.
+        """
+        check_is_fitted(self, "is_identity_")
+        if self.is_identity_:
+            return np.arange(self.n_features_out_)
+        if not isinstance(self._encoders[0], SparseRows):
+            sizes = [len(encoder.suffixes) for encoder in self._encoders]
+            return np.repeat(np.arange(len(sizes)), sizes)
+        if self._encoders[0].components is not None:
+            raise AttributeError(
+                "sparse rows are encoded by components here, to which all columns contribute: "
+                "nothing is known of a single one."
+            )
+        return np.arange(self.n_features_out_)
+
+    def blocks(self) -> NDArray[np.intp]:
+        """Return a number for each column of numbers: those that share one share a scale.
+
+        Components of one text, or of sparse rows, belong together: each counts as far as it varies.
+        Any other column of numbers is alone.
+        """
+        check_is_fitted(self, "is_identity_")
+        if self.is_identity_ or not any(encoder.suffixes for encoder in self._encoders):
+            return np.arange(self.n_features_out_)
+        found: list[int] = []
+        for encoder in self._encoders:
+            first = max(found, default=-1) + 1
+            found += [first + block for block in encoder.blocks]
+        return np.array(found, dtype=np.intp)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

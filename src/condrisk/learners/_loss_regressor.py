@@ -16,6 +16,7 @@ from condrisk._autologging import without_autologging
 from condrisk._mixing import convex_shares
 from condrisk._state import leaves_rows_out
 from condrisk.learners._encoder import new_rows, training_rows
+from condrisk.learners._importances import ImportancesMixin
 from condrisk.learners._members import (
     Committee,
     Floats,
@@ -28,13 +29,17 @@ N_FOLDS = 5
 FEW_ROWS = 20_000
 # The shares are found on at most so many rows.
 MOST_ROWS = 50_000
+# Models of folds are fitted on at most so many rows, and numbers in them, in all, one model at
+# least: where there are so many, a second one that has seen four fifths of them again adds time and
+# little else.
+ROWS_FITTED, NUMBERS_FITTED = 1_000_000, 100_000_000
 # Fewer rows than this teach nothing but their mean.
 FEWEST_ROWS = 20
 # Losses are capped where fewer than this many equal ones would have the same tail.
 FEWEST_TAIL_ROWS = 20
 
 
-class LossRegressor(RegressorMixin, BaseEstimator):
+class LossRegressor(ImportancesMixin, RegressorMixin, BaseEstimator):
     """Regressor of noisy losses: a convex mixture found on held-out rows.
 
     A realised loss is a poor witness of its mean: the squared error of a Gaussian has a standard
@@ -47,10 +52,10 @@ class LossRegressor(RegressorMixin, BaseEstimator):
     * the mean of the losses,
 
     and their mixture is the one with the least squared error on rows that the members were not
-    fitted on (out-of-bag for the trees, five folds for the others), each row weighted by the
-    inverse of its predicted mean. All members are consistent for the conditional mean. The
-    losses are shifted and scaled first, so that the estimate scales with them; it never leaves
-    their range.
+    fitted on (out-of-bag for the trees, five folds for the others; of more than 200,000 rows fewer
+    folds, and one from 500,000 on), each row weighted by the inverse of its predicted mean. All
+    members are consistent for the conditional mean. The losses are shifted and scaled first, so
+    that the estimate scales with them; it never leaves their range.
 
     A few huge losses would otherwise be all that is learnt. Where the tail amounts to fewer than
     20 equal losses, (Σz²)² < 20 Σz⁴, losses are capped at the highest value at which it does not.
@@ -73,6 +78,12 @@ class LossRegressor(RegressorMixin, BaseEstimator):
         The estimate of each training row by members that had not seen its loss; NaN for rows
         that the mixture was not found on: those without weight, and of more than 50,000 the rest.
         Not part of a model file.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        How far predictions depend on each column: half the mean squared change where its values
+        are those of another row, as a share of the sum. Computed when first asked for, on 500
+        training rows at most, which are kept for it and are not part of a model file. It says what
+        the model uses, not what that is worth: `sklearn.inspection.permutation_importance` does, on
+        rows held out.
     encoder_ : TableEncoder or None
         What makes numbers of the rows; None where they are numbers already.
     n_features_in_ : int
@@ -153,7 +164,10 @@ class LossRegressor(RegressorMixin, BaseEstimator):
         X, y = training_rows(self, X, y, y_numeric=True)
         weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         used = weight > 0
-        X, y, weight = X[used], np.asarray(y, dtype=np.float64)[used], weight[used]
+        y = np.asarray(y, dtype=np.float64)
+        if not used.all():
+            X, y, weight = X[used], y[used], weight[used]
+        self._keep_sample(X, weight)
         self._lowest, self._highest = float(y.min()), float(y.max())
         self._mean = float(np.clip(np.average(y, weights=weight), self._lowest, self._highest))
         self._base, self._scale = self._lowest, self._mean - self._lowest
@@ -193,12 +207,16 @@ class LossRegressor(RegressorMixin, BaseEstimator):
         kind = KFold if groups is None else GroupKFold
         splitter = kind(n_folds, shuffle=True, random_state=seed)
         folds = list(splitter.split(X, groups=groups))
+        fitted = folds[: max(1, min(ROWS_FITTED // len(z), NUMBERS_FITTED // X.size))]
         members: dict[str, Any] = {
             "trees": Forest(seed, self.n_jobs, None if groups is None else folds),
-            "boosting": Committee(fit_boosting, folds, seed),
-            "log-linear": Committee(fit_log_linear, folds, seed),
+            "boosting": Committee(fit_boosting, fitted, seed),
+            "log-linear": Committee(fit_log_linear, fitted, seed),
         }
-        rows = np.arange(len(z)) if len(z) <= MOST_ROWS else rng.permutation(len(z))[:MOST_ROWS]
+        rows = np.arange(len(z))
+        if len(z) > MOST_ROWS:
+            rows = np.concatenate([held_out for _, held_out in fitted])
+            rows = rng.permutation(rows)[:MOST_ROWS]
         # On few rows the threads of boosting wait for each other, badly so on a busy machine.
         threads = threadpool_limits(1 if len(z) < FEW_ROWS else None, user_api="openmp")
         with threads, without_autologging():
@@ -229,7 +247,9 @@ class LossRegressor(RegressorMixin, BaseEstimator):
             Between the least and the largest loss seen in fit.
         """
         check_is_fitted(self, "shares_")
-        X = new_rows(self, X)
+        return self._predictions(new_rows(self, X))
+
+    def _predictions(self, X: Floats) -> Floats:
         if not self._members:
             return np.full(len(X), self._mean)
         mixture = np.full(len(X), self.shares_["mean"])

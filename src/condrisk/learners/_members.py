@@ -15,13 +15,26 @@ from sklearn.linear_model import PoissonRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from condrisk._budget import MANY_ROWS
 from condrisk._forests import grow_on_folds
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
+# Trees of a forest; of wide tables fewer, since each takes time in proportion to the columns.
+N_TREES, FEWEST_TREES, WIDE = 100, 25, 200
 # More rows than this make a tree larger and slower, not better: its leaves are averaged anyway.
 ROWS_PER_TREE = 5000
+# Among many rows, boosting learns what is finer than leaves of so many rows.
+LEAST_LEAF = 9
+# A log-linear model has too few numbers to learn for more rows than this to matter.
+LINEAR_ROWS = 200_000
+# More columns than this, and the matrix of second derivatives would be most of the work: of 20,000
+# columns it has 3 GB.
+NEWTON_COLUMNS = 1000
+# A leaf of boosting holds at least one row in so many, and 20: the mean of 20 losses in a tail is
+# mostly that of the largest, and among a million rows there are many such leaves to be found.
+LEAVES = 2000
 
 
 class Forest:
@@ -54,7 +67,10 @@ class Forest:
         # No least leaf size here: an extra-tree gives up on a node, however large, whose one random
         # threshold would leave too few rows on a side.
         n_rows = min(len(z), ROWS_PER_TREE)
+        least = LEAST_LEAF if len(z) > MANY_ROWS else 1
         forest = ExtraTreesRegressor(
+            max(FEWEST_TREES, N_TREES * WIDE // max(WIDE, X.shape[1])),
+            min_samples_split=2 * least,
             bootstrap=True,
             max_samples=n_rows if n_rows < len(z) else None,
             n_jobs=self.n_jobs,
@@ -67,6 +83,7 @@ class Forest:
         else:
             self.forest, self.seen = grow_on_folds(forest, X, z, weight, self.folds)
         sizes = 3 ** np.arange(1 + int(np.log(max(3, n_rows / 4)) / np.log(3)))
+        sizes = sizes[sizes >= least]
         self.values = [_values_by_size(tree.tree_, sizes) for tree in self.forest.estimators_]
         return self
 
@@ -91,6 +108,12 @@ class Forest:
 
     def predict(self, X: Floats, top: float) -> Floats:
         """Return the share of the prediction that comes from the trees."""
+        # A tree does not look at how many columns there are, and a file may hold anything.
+        if X.shape[1] != self.forest.n_features_in_:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but the forest was fitted on "
+                f"{self.forest.n_features_in_}."
+            )
         thin, total = _as_float32(X), np.zeros(len(X))
         for tree, values in zip(self.forest.estimators_, self.values, strict=True):
             total += values[tree.tree_.apply(thin)]
@@ -189,7 +212,12 @@ def fit_boosting(
         model = HistGradientBoostingRegressor(loss="poisson", max_iter=30, random_state=seed)
         return model.fit(known, z[train], weight[train])
     model = HistGradientBoostingRegressor(
-        loss="poisson", max_iter=300, early_stopping=True, random_state=seed
+        loss="poisson",
+        max_bins=min(255, max(2, len(train))),  # a column has no more values: room for no more
+        max_iter=300,
+        min_samples_leaf=max(20, len(train) // LEAVES),
+        early_stopping=True,
+        random_state=seed,
     )
     weights = {"sample_weight": weight[train], "sample_weight_val": weight[held_out]}
     if np.ptp(weight) == 0:
@@ -203,10 +231,15 @@ def fit_log_linear(
     """Fit a log-linear model under the Poisson deviance."""
     from sklearn.impute import SimpleImputer  # not loaded by `import sklearn.ensemble`
 
+    if len(train) > LINEAR_ROWS:
+        train = np.random.default_rng(seed).choice(train, LINEAR_ROWS, replace=False)
+
     model = make_pipeline(
         SimpleImputer(keep_empty_features=True),
         StandardScaler(),
-        PoissonRegressor(alpha=0.01, solver="newton-cholesky"),
+        PoissonRegressor(
+            alpha=0.01, solver="newton-cholesky" if X.shape[1] <= NEWTON_COLUMNS else "lbfgs"
+        ),
     )
     with config_context(enable_metadata_routing=False), warnings.catch_warnings():
         # One that has not converged is judged on held-out rows like any other.

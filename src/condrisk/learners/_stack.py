@@ -16,13 +16,25 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from condrisk._autologging import without_autologging
+from condrisk._budget import FOLDS_MATTER, MANY_ROWS, Clock
 from condrisk._crossfit import Split, make_partition
 from condrisk._mixing import convex_shares, fit_pool, log_probabilities
+from condrisk._progress import announce
 from condrisk._state import leaves_rows_out
 from condrisk._validation import validated
 from condrisk.learners._encoder import new_rows, training_rows
+from condrisk.learners._importances import ImportancesMixin
 from condrisk.learners._loss_regressor import FEW_ROWS
-from condrisk.learners._stack_members import CLASSIFIERS, REGRESSORS, Factory, Folds, Member
+from condrisk.learners._stack_members import (
+    CLASSIFIERS,
+    MANY_ROWS_CLASSIFIERS,
+    MANY_ROWS_REGRESSORS,
+    REGRESSORS,
+    SPENDING,
+    Folds,
+    Maker,
+    Member,
+)
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +54,7 @@ class HeldOutStack(NamedTuple):
     fold: NDArray[np.intp]
 
 
-class _Stack(BaseEstimator, metaclass=ABCMeta):
+class _Stack(ImportancesMixin, BaseEstimator, metaclass=ABCMeta):
     """Cross-fits models and mixes them by their held-out responses."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -82,10 +94,9 @@ class _Stack(BaseEstimator, metaclass=ABCMeta):
         """
         X, target = self._check(X, y)
         weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        self._keep_sample(X, weight)
         splits = self._folds(X, target, groups)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        self._members: dict[str, Member] = {}
-        self.seconds_: dict[str, float] = {}
         fold = np.empty(len(target), dtype=np.intp)
         for k, (_, test) in enumerate(splits):
             fold[test] = k
@@ -110,7 +121,9 @@ class _Stack(BaseEstimator, metaclass=ABCMeta):
             (n_samples, n_columns): how far the models disagree, and their own deviations.
         """
         check_is_fitted(self, "seconds_")
-        X = new_rows(self, X)
+        return self._responses(new_rows(self, X))
+
+    def _responses(self, X: Floats) -> dict[str, NDArray[Any]]:
         found = {name: member.predict(X) for name, member in self._members.items()}
         return self._combine(found, len(X))
 
@@ -129,13 +142,17 @@ class _Stack(BaseEstimator, metaclass=ABCMeta):
         """
         return self.responses(X)["predict"]
 
+    def _predictions(self, numbers: Floats) -> Floats:
+        found = self._responses(numbers)
+        return found.get("predict_proba", found["predict"])
+
     @abstractmethod
     def _check(self, X: Any, y: Any) -> tuple[Floats, NDArray[Any]]:
         """Return validated rows, and targets as the models want them."""
 
     @abstractmethod
-    def _makers(self) -> dict[str, Factory]:
-        """Return what makes each model, in the order in which a budget is spent."""
+    def _makers(self, n_rows: int) -> dict[str, Maker]:
+        """Return what makes each model for so many rows."""
 
     @abstractmethod
     def _mix(
@@ -152,7 +169,9 @@ class _Stack(BaseEstimator, metaclass=ABCMeta):
     def _folds(self, X: Floats, target: NDArray[Any], groups: Any) -> list[Split]:
         classes = isinstance(self, ClassifierMixin)
         cv = self.cv
-        if isinstance(cv, int) and groups is None:
+        if isinstance(cv, int) and len(target) > FOLDS_MATTER:
+            cv = 2
+        elif isinstance(cv, int) and groups is None:
             rarest = np.bincount(target).min() if classes else len(target)
             cv = max(2, min(cv, int(rarest)))
         return make_partition(
@@ -163,19 +182,24 @@ class _Stack(BaseEstimator, metaclass=ABCMeta):
         self, X: Floats, target: NDArray[Any], weight: Floats, folds: Folds, seed: int
     ) -> dict[str, Any]:
         """Return held-out responses of each model that the budget allows for."""
-        began = time.perf_counter()
-        found: dict[str, Any] = {}
+        clock = Clock(self.time_budget)
+        makers = self._makers(len(target))
+        fitted: dict[str, tuple[Member, Any]] = {}
+        seconds = dict.fromkeys(makers, 0.0)
         threads = threadpool_limits(1 if len(target) < FEW_ROWS else None, user_api="openmp")
         # Weights are handed to the models by name, whatever the caller's setting is.
         with threads, without_autologging(), config_context(enable_metadata_routing=False):
-            for name, make in self._makers().items():
-                start = time.perf_counter()
-                if found and self.time_budget is not None and start - began > self.time_budget:
-                    break
-                self._members[name] = make(seed)
-                found[name] = self._members[name].fit(X, target, weight, folds)
-                self.seconds_[name] = time.perf_counter() - start
-        return found
+            for name in sorted(makers, key=SPENDING.index):
+                maker, start = makers[name], time.perf_counter()
+                if fitted and not maker.ends_in_time(clock, X, target, weight, folds, seed):
+                    continue
+                announce(f"{type(self).__name__}: {name}")
+                member = maker.make(seed)
+                fitted[name] = member, member.fit(X, target, weight, folds)
+                seconds[name] = time.perf_counter() - start
+        self.seconds_ = seconds
+        self._members = {name: fitted[name][0] for name in makers if name in fitted}
+        return {name: fitted[name][1] for name in makers if name in fitted}
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
@@ -204,7 +228,9 @@ class StackedRegressor(RegressorMixin, _Stack):
     cv : int, cross-validation splitter or iterable, default=5
         The folds, which together must hold out each row once.
     time_budget : float or None, default=None
-        Seconds after which no further model is begun. What is found then depends on the machine.
+        Limit in seconds. How long a model will take is estimated on few rows, and it is left out
+        if that is too long; the first one, which is fast, never is. What is found then depends on
+        the machine.
     random_state : int, RandomState instance or None, default=None
         Seeds folds and models.
 
@@ -216,7 +242,13 @@ class StackedRegressor(RegressorMixin, _Stack):
         Responses to the training rows, each by models that had not seen it. Not part of a model
         file.
     seconds_ : dict of str to float
-        What each model took.
+        What each model took; zero for those that the budget did not allow for.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        How far predictions depend on each column: half the mean squared change where its values
+        are those of another row, as a share of the sum. Computed when first asked for, on 500
+        training rows at most, which are kept for it and are not part of a model file. It says what
+        the model uses, not what that is worth: `sklearn.inspection.permutation_importance` does, on
+        rows held out.
     encoder_ : TableEncoder or None
         What makes numbers of the rows; None where they are numbers already.
     n_features_in_ : int
@@ -240,8 +272,8 @@ class StackedRegressor(RegressorMixin, _Stack):
         X, y = training_rows(self, X, y, y_numeric=True)
         return X, np.asarray(y, dtype=np.float64)
 
-    def _makers(self) -> dict[str, Factory]:
-        return REGRESSORS
+    def _makers(self, n_rows: int) -> dict[str, Maker]:
+        return REGRESSORS if n_rows <= MANY_ROWS else MANY_ROWS_REGRESSORS
 
     def _mix(
         self, held_out: dict[str, Any], target: NDArray[Any], weight: Floats, fold: NDArray[np.intp]
@@ -292,7 +324,9 @@ class StackedClassifier(ClassifierMixin, _Stack):
     cv : int, cross-validation splitter or iterable, default=5
         The folds, which together must hold out each row once.
     time_budget : float or None, default=None
-        Seconds after which no further model is begun. What is found then depends on the machine.
+        Limit in seconds. How long a model will take is estimated on few rows, and it is left out
+        if that is too long; the first one, which is fast, never is. What is found then depends on
+        the machine.
     random_state : int, RandomState instance or None, default=None
         Seeds folds and models.
 
@@ -304,9 +338,15 @@ class StackedClassifier(ClassifierMixin, _Stack):
         Responses to the training rows, each by models that had not seen it. Not part of a model
         file.
     seconds_ : dict of str to float
-        What each model took.
+        What each model took; zero for those that the budget did not allow for.
     classes_ : ndarray of shape (n_classes,)
         The labels.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        How far predictions depend on each column: half the mean squared change where its values
+        are those of another row, as a share of the sum. Computed when first asked for, on 500
+        training rows at most, which are kept for it and are not part of a model file. It says what
+        the model uses, not what that is worth: `sklearn.inspection.permutation_importance` does, on
+        rows held out.
     encoder_ : TableEncoder or None
         What makes numbers of the rows; None where they are numbers already.
     n_features_in_ : int
@@ -349,8 +389,8 @@ class StackedClassifier(ClassifierMixin, _Stack):
             )
         return X, codes
 
-    def _makers(self) -> dict[str, Factory]:
-        return CLASSIFIERS
+    def _makers(self, n_rows: int) -> dict[str, Maker]:
+        return CLASSIFIERS if n_rows <= MANY_ROWS else MANY_ROWS_CLASSIFIERS
 
     def _mix(
         self, held_out: dict[str, Any], target: NDArray[Any], weight: Floats, fold: NDArray[np.intp]

@@ -19,6 +19,7 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PowerTransformer, StandardScaler
 
+from condrisk._budget import ROWS_PER_TREE, TRIAL_ROWS, Clock, timed
 from condrisk._crossfit import Split, respond
 from condrisk.learners._gaussian_process import GaussianProcess
 
@@ -29,6 +30,8 @@ Prediction = tuple[Floats, Floats | None]
 MOST_PROCESS_ROWS = 6000
 # Scores further out than this are as good as infinite, and no length scale fits them.
 FAR_OUT = 5.0
+# Fewer rows than this take no time that is worth an estimate.
+FEWEST_TRIAL_ROWS = 100
 
 
 class Folds(NamedTuple):
@@ -207,16 +210,79 @@ def _class_boosting(seed: int) -> Any:
     )
 
 
-# In the order in which a budget is spent.
-REGRESSORS: dict[str, Factory] = {
-    "ridge": partial(Averaged, _ridge),
-    "trees": partial(Averaged, _trees),
-    "boosting": partial(Averaged, _boosting),
-    "process": partial(Process, 1.5),
-    "rough process": partial(Process, 0.5),
+def _small_trees(seed: int) -> Any:
+    return ExtraTreesRegressor(
+        25, min_samples_split=10, bootstrap=True, max_samples=ROWS_PER_TREE, random_state=seed
+    )
+
+
+def _small_class_trees(seed: int) -> Any:
+    return ExtraTreesClassifier(
+        25, min_samples_split=10, bootstrap=True, max_samples=ROWS_PER_TREE, random_state=seed
+    )
+
+
+class Maker(NamedTuple):
+    """Makes a model of a stack, and tells what it will take.
+
+    Attributes
+    ----------
+    make : callable
+        Returns the model, given a seed.
+    growth : float
+        Its time grows as the rows to this power, or less.
+    folds : bool
+        Whether it is fitted once for each fold.
+    """
+
+    make: Factory
+    growth: float
+    folds: bool = True
+
+    def ends_in_time(
+        self, clock: Clock, X: Floats, y: NDArray[Any], weight: Floats, folds: Folds, seed: int
+    ) -> bool:
+        """Tell whether there is time to fit it, by what a fold of few rows takes."""
+        if not clock.limited or not clock.left():
+            return not clock.limited
+        n, n_folds = len(y), len(folds.splits)
+        rows = np.random.RandomState(seed).permutation(n)[: min(TRIAL_ROWS, n // 4)]
+        if len(rows) < FEWEST_TRIAL_ROWS:
+            return True
+        fold = np.arange(len(rows)) % n_folds
+        split = np.flatnonzero(fold > 0), np.flatnonzero(fold == 0)
+        few = Folds([split], fold, folds.leave_one_out)
+        took = timed(lambda: self.make(seed).fit(X[rows], y[rows], weight[rows], few))
+        used = n if self.folds else min(n, MOST_PROCESS_ROWS)
+        times = n_folds if self.folds else 1
+        return clock.allows(took * times * (used / len(rows)) ** self.growth)
+
+
+_RIDGE, _BOOSTING = Maker(partial(Averaged, _ridge), 1.0), Maker(partial(Averaged, _boosting), 0.6)
+_LOGISTIC = Maker(partial(AveragedClasses, _logistic), 1.0)
+_CLASS_BOOSTING = Maker(partial(AveragedClasses, _class_boosting), 0.6)
+REGRESSORS = {
+    "ridge": _RIDGE,
+    "trees": Maker(partial(Averaged, _trees), 1.1),
+    "boosting": _BOOSTING,
+    "process": Maker(partial(Process, 1.5), 2.0, folds=False),
+    "rough process": Maker(partial(Process, 0.5), 2.0, folds=False),
 }
-CLASSIFIERS: dict[str, Factory] = {
-    "logistic": partial(AveragedClasses, _logistic),
-    "trees": partial(AveragedClasses, _class_trees),
-    "boosting": partial(AveragedClasses, _class_boosting),
+CLASSIFIERS = {
+    "logistic": _LOGISTIC,
+    "trees": Maker(partial(AveragedClasses, _class_trees), 1.1),
+    "boosting": _CLASS_BOOSTING,
 }
+# For many rows: trees on some of them each, and no processes, which cannot use them.
+MANY_ROWS_REGRESSORS = {
+    "ridge": _RIDGE,
+    "trees": Maker(partial(Averaged, _small_trees), 0.6),
+    "boosting": _BOOSTING,
+}
+MANY_ROWS_CLASSIFIERS = {
+    "logistic": _LOGISTIC,
+    "trees": Maker(partial(AveragedClasses, _small_class_trees), 0.6),
+    "boosting": _CLASS_BOOSTING,
+}
+# In this order a budget is spent: first what is fast, then what is strong.
+SPENDING = ("ridge", "logistic", "boosting", "trees", "process", "rough process")

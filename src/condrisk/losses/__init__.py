@@ -14,6 +14,7 @@ array([0.693..., 2.302...])
 array([0.693...])
 """
 
+from condrisk.losses._averaged import AveragedLoss
 from condrisk.losses._base import ClassLoss, Loss, Task, encode
 from condrisk.losses._classes import LOG_LOSS_FLOOR, CostMatrix
 from condrisk.losses._numeric import huber, pinball
@@ -21,8 +22,10 @@ from condrisk.losses._resolve import (
     LOSSES,
     PrecomputedLoss,
     absolute_error,
+    averaged,
     brier,
     get_loss,
+    hamming,
     log_loss,
     make_loss,
     squared_error,
@@ -32,15 +35,18 @@ from condrisk.losses._resolve import (
 __all__ = [
     "LOG_LOSS_FLOOR",
     "LOSSES",
+    "AveragedLoss",
     "ClassLoss",
     "CostMatrix",
     "Loss",
     "PrecomputedLoss",
     "Task",
     "absolute_error",
+    "averaged",
     "brier",
     "encode",
     "get_loss",
+    "hamming",
     "huber",
     "log_loss",
     "make_loss",

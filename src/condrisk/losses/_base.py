@@ -53,6 +53,15 @@ class Loss(ABC):
     ) -> Floats:
         """Return the loss of each example, shape (n_samples,)."""
 
+    def for_outputs(self, n_outputs: int) -> Loss:
+        """Return the loss of examples with so many outputs, or raise where it has none."""
+        if n_outputs == 1:
+            return self
+        raise ValueError(
+            f"loss {self.name!r} is for one output, but y has {n_outputs} columns: use a loss that "
+            f"condrisk.losses.averaged takes, or make_loss with a function of 2-D arrays."
+        )
+
     def __repr__(self) -> str:
         return self.name
 
@@ -106,24 +115,45 @@ def blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
 
 
 def numbers(values: ArrayLike, name: str) -> Floats:
-    """Return `values` as a one-dimensional float64 array, or say what is wrong with them."""
+    """Return `values` as float64, by row or by row and output, or say what is wrong with them."""
     refuse_gradients(**{name: values})
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be numbers for this loss: {error}.") from None
-    return column(array, name)
+    return outputs(array, name)
 
 
-def column(values: ArrayLike, name: str) -> NDArray[Any]:
-    """Return `values` as a one-dimensional array; a single column is flattened."""
+def outputs(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Return `values` as an array by row, or by row and output; a single column is flattened."""
     refuse_gradients(**{name: values})
     array = np.asarray(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
+    if array.ndim not in (1, 2):
+        raise ValueError(
+            f"{name} must have one value per row, or one per row and output, "
+            f"got shape {array.shape}."
+        )
+    return array
+
+
+def column(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Return `values` as a one-dimensional array; a single column is flattened."""
+    array = outputs(values, name)
     if array.ndim != 1:
         raise ValueError(f"{name} must have one value per row, got shape {array.shape}.")
     return array
+
+
+def check_same_shape(
+    first: NDArray[Any], second: NDArray[Any], names: str = "y_true and response"
+) -> None:
+    """Raise if two arrays do not have a value for each other."""
+    if first.ndim == second.ndim == 1:
+        check_same_length(first, second, names)
+    elif first.shape != second.shape:
+        raise ValueError(f"{names} must have the same shape, got {first.shape} and {second.shape}.")
 
 
 def check_same_length(

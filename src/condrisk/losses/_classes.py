@@ -13,8 +13,10 @@ from condrisk.losses._base import (
     blocks,
     check_same_kind,
     check_same_length,
+    check_same_shape,
     column,
     encode,
+    outputs,
     probabilities,
 )
 
@@ -24,7 +26,10 @@ _LOG_FLOOR = float(np.log(LOG_LOSS_FLOOR))
 
 
 class ZeroOne(ClassLoss):
-    """1 where the label is wrong: its expectation is the chance of being wrong."""
+    """1 where the label is wrong: its expectation is the chance of being wrong.
+
+    Of several labels, 1 where any of them is.
+    """
 
     name = "zero_one"
     response = "predict"
@@ -35,10 +40,15 @@ class ZeroOne(ClassLoss):
         self, y_true: ArrayLike, response: ArrayLike, *, classes: ArrayLike | None = None
     ) -> Floats:
         """Return the loss of each example, shape (n_samples,)."""
-        y_true, response = column(y_true, "y_true"), column(response, "response")
-        check_same_length(y_true, response)
+        y_true, response = outputs(y_true, "y_true"), outputs(response, "response")
+        check_same_shape(y_true, response)
         check_same_kind(y_true, response)
-        return np.asarray(y_true != response, dtype=np.float64)
+        wrong = np.asarray(y_true != response, dtype=np.float64)
+        return wrong if wrong.ndim == 1 else wrong.max(axis=1)
+
+    def for_outputs(self, n_outputs: int) -> ClassLoss:
+        """Return the loss of examples with so many labels."""
+        return self
 
     def rows(self, response: ArrayLike, *, classes: ArrayLike) -> Floats:
         """Return ℓ(f(x), k) for every class k, shape (n_samples, n_classes)."""

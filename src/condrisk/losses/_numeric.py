@@ -5,11 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from condrisk.losses._base import Floats, Loss, check_same_length, numbers
+from condrisk.losses._averaged import AveragedLoss
+from condrisk.losses._base import Floats, Loss, check_same_shape, numbers
 
 
 class NumericLoss(Loss):
-    """A loss that depends on the error y − f(x) alone, with zero as its least value."""
+    """A loss that depends on the error y − f(x) alone, with zero as its least value.
+
+    Of several outputs it is the mean.
+    """
 
     task = "regression"
     response = "predict"
@@ -20,8 +24,13 @@ class NumericLoss(Loss):
     ) -> Floats:
         """Return the loss of each example, shape (n_samples,)."""
         y_true, response = numbers(y_true, "y_true"), numbers(response, "response")
-        check_same_length(y_true, response)
-        return self.of_error(y_true - response)
+        check_same_shape(y_true, response)
+        values = self.of_error(y_true - response)
+        return values if values.ndim == 1 else values.mean(axis=1)
+
+    def for_outputs(self, n_outputs: int) -> Loss:
+        """Return the loss of examples with so many outputs: its mean over these."""
+        return self if n_outputs == 1 else AveragedLoss(self)
 
     def of_error(self, error: Floats) -> Floats:
         """Return the loss of each error y − f(x)."""

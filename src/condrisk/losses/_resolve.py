@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from condrisk.losses._averaged import AveragedLoss
 from condrisk.losses._base import ClassLoss, Floats, Loss, Response, Task
 from condrisk.losses._classes import Brier, CostMatrix, LogLoss, ZeroOne
 from condrisk.losses._numeric import AbsoluteError, SquaredError
@@ -18,9 +19,10 @@ absolute_error = AbsoluteError()
 zero_one = ZeroOne()
 log_loss = LogLoss()
 brier = Brier()
+hamming = AveragedLoss(zero_one)
 
 LOSSES: dict[str, Loss] = {
-    loss.name: loss for loss in (squared_error, absolute_error, zero_one, log_loss, brier)
+    loss.name: loss for loss in (squared_error, absolute_error, zero_one, hamming, log_loss, brier)
 }
 _DEFAULTS: dict[Task, Loss] = {"regression": squared_error, "classification": zero_one}
 
@@ -51,6 +53,10 @@ class CustomLoss(ClassLoss):
                 f"but returned shape {values.shape}."
             )
         return self._checked(values)
+
+    def for_outputs(self, n_outputs: int) -> ClassLoss:
+        """Return the loss of examples with so many outputs: the function gets 2-D arrays."""
+        return self
 
     def rows(self, response: ArrayLike, *, classes: ArrayLike) -> Floats:
         """Return ℓ(f(x), k) for every class k, shape (n_samples, n_classes)."""
@@ -116,7 +122,7 @@ def make_loss(
     ----------
     fn : callable
         ``fn(y_true, response)``, truth first as in scikit-learn's metrics, vectorised: arrays in,
-        one finite number per example out.
+        one finite number per example out. With several outputs the arrays are 2-D.
     response : {"predict", "predict_proba"}
         What of the predictor it scores: its predictions, or its class probabilities (a matrix
         with a column per class, in the order of `classes_`).
@@ -144,6 +150,31 @@ def make_loss(
     if np.isnan(minimum) or minimum == np.inf:
         raise ValueError(f"minimum must be a number below infinity, got {minimum}.")
     return CustomLoss(fn, response, float(minimum))
+
+
+def averaged(loss: Any, weights: ArrayLike | None = None) -> Loss:
+    """Return the mean of a loss over the outputs of each example.
+
+    Parameters
+    ----------
+    loss : str, Loss, callable or array-like of shape (n_classes, n_classes)
+        The loss of one output, as `get_loss` takes it: of predictions, not of probabilities.
+    weights : array-like of shape (n_outputs,), optional
+        How much each output counts, in proportion; all the same if not given.
+
+    Returns
+    -------
+    AveragedLoss
+        ``averaged("zero_one")`` is the loss of the name "hamming".
+
+    Examples
+    --------
+    >>> from condrisk.losses import averaged
+    >>> loss = averaged("absolute_error", weights=[3, 1])
+    >>> loss([[1.0, 10.0], [2.0, 20.0]], [[1.0, 14.0], [4.0, 20.0]])
+    array([1. , 1.5])
+    """
+    return AveragedLoss(get_loss(loss), weights)
 
 
 def get_loss(loss: Any, *, task: Task | None = None) -> Loss:

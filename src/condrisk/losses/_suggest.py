@@ -31,6 +31,7 @@ _ALIASES = {
     "logloss": '"log_loss"',
     "nll": '"log_loss"',
     "deviance": '"log_loss"',
+    "hamming_loss": '"hamming"',
 }
 # scikit-learn's metrics whose per-example loss is here.
 _OF_METRICS = {
@@ -40,6 +41,7 @@ _OF_METRICS = {
     "mean_pinball_loss": "condrisk.losses.pinball(0.9), with your quantile",
     "accuracy_score": '"zero_one"',
     "zero_one_loss": '"zero_one"',
+    "hamming_loss": '"hamming"',
     "log_loss": '"log_loss"',
     "brier_score_loss": '"brier"',
 }

@@ -32,7 +32,7 @@ class CostCurve(NamedTuple):
 def deferral_loss(
     loss: ArrayLike, risk: ArrayLike, cost: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Mean price of accepting where the risk is at most the cost, and of asking elsewhere.
+    """Mean loss where the risk is at most the cost, and mean cost of deferring elsewhere.
 
     A row with ``risk <= cost`` is accepted and costs its loss; any other is deferred and costs
     the price. It is also called the rejection or the learning-to-defer loss.
@@ -44,7 +44,7 @@ def deferral_loss(
     risk : array-like of shape (n_samples,)
         Estimated loss of the prediction for each row.
     cost : float or array-like of shape (n_samples,)
-        Price of deferring: one for all rows, or one for each. Not negative.
+        Cost of deferring: one for all rows, or one for each. Not negative.
     sample_weight : array-like of shape (n_samples,), default=None
         Weight of each row. None: all rows count the same.
 
@@ -75,7 +75,7 @@ def deferral_rate(
     risk : array-like of shape (n_samples,)
         Estimated loss of the prediction for each row.
     cost : float or array-like of shape (n_samples,)
-        Price of deferring: one for all rows, or one for each. Not negative.
+        Cost of deferring: one for all rows, or one for each. Not negative.
     sample_weight : array-like of shape (n_samples,), default=None
         Weight of each row. None: all rows count the same.
 
@@ -148,7 +148,7 @@ def cost_curve(
     costs: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> CostCurve:
-    """Deferral loss as a function of the price of deferring.
+    """Deferral loss as a function of the cost of deferring.
 
     The rows are sorted once, however many prices there are.
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from condrisk.metrics._calibration import risk_calibration_error
 from condrisk.metrics._coverage import aurc, excess_aurc
 from condrisk.metrics._deferral import deferral_loss, deferral_rate, risk_error
+from condrisk.metrics._working_points import augrc, coverage_at_risk, risk_at_coverage
 
 METRICS: dict[str, Callable[..., float]] = {
     metric.__name__: metric
@@ -19,6 +20,9 @@ METRICS: dict[str, Callable[..., float]] = {
         risk_error,
         aurc,
         excess_aurc,
+        augrc,
+        coverage_at_risk,
+        risk_at_coverage,
         risk_calibration_error,
     )
 }
@@ -41,8 +45,8 @@ def risk_scorer(
         ``metric(loss, risk, **kwargs)``, or as ``metric(risk, **kwargs)`` if its first argument
         has the name ``risk``. It is given `sample_weight` if there is one.
     greater_is_better : bool, default=False
-        Whether a greater value is a better one. If not, the scorer gives minus the metric,
-        because scikit-learn maximises.
+        Whether a greater value is a better one, as of ``"coverage_at_risk"``. If not, the scorer
+        gives minus the metric, because scikit-learn maximises.
     **kwargs : object
         Further arguments of the metric, such as ``cost=0.5``.
 

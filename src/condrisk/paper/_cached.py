@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any, Self
 
 from numpy.typing import NDArray
@@ -14,18 +15,20 @@ class _Cached(BaseEstimator):
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
         self._responses: list[tuple[str, Any, Any]] = []
+        self._one_asks = threading.RLock()
 
     def fit(self, X: Any, y: Any) -> Self:
         """Do nothing: it is fitted."""
         return self
 
     def _respond(self, method: str, X: Any) -> Any:
-        for known, rows, response in self._responses:
-            if known == method and rows is X:
-                return response
-        response = getattr(self.estimator, method)(X)
-        self._responses.append((method, X, response))
-        return response
+        with self._one_asks:
+            for known, rows, response in self._responses:
+                if known == method and rows is X:
+                    return response
+            response = getattr(self.estimator, method)(X)
+            self._responses.append((method, X, response))
+            return response
 
     def __sklearn_is_fitted__(self) -> bool:
         return True

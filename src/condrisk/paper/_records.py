@@ -6,14 +6,19 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
+from glob import escape
 from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from condrisk._files import write_whole
+from condrisk._locks import FolderInUseError, clear_drafts, only_user
 
 Record = dict[str, Any]
 Key = tuple[str, int]
@@ -130,13 +135,34 @@ class Store:
         Where to keep them; made if it is not there.
     warn : callable
         Gets a sentence about each file that was set aside.
+
+    Attributes
+    ----------
+    run : str
+        In the names of the files of this run's units: where nothing is locked, another run in the
+        folder keeps its own.
     """
 
     def __init__(self, folder: Path, *, warn: Callable[[str], None]) -> None:
         self.folder, self.warn = folder, warn
         self.units_folder = folder / "units"
         self.path = folder / "records.jsonl"
-        self.units_folder.mkdir(parents=True, exist_ok=True)
+        self.run = token_hex(8)
+        self._read: set[Path] = set()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Work in the folder while no other run does; what killed runs have left is cleared."""
+        try:
+            with only_user(self.units_folder, extra="paper"):
+                clear_drafts(self.units_folder, ".*.tmp")
+                clear_drafts(self.folder, f".{escape(self.path.name)}.*.tmp")
+                yield
+        except FolderInUseError:
+            raise ValueError(
+                f"another run works in folder {str(self.folder)!r}: wait until it has ended, or "
+                f"choose another folder."
+            ) from None
 
     def load(self, config: dict[str, Any]) -> dict[Key, Unit]:
         """Return the intact units, which must be of this configuration.
@@ -152,9 +178,11 @@ class Store:
             found |= {unit.key: unit for unit in units}
             if problems:
                 for unit in units:
-                    save_unit(unit, self.units_folder)
+                    save_unit(unit, self.units_folder, self.run)
                 aside = _set_aside(path)
                 self.warn(f"{path} is corrupt ({'; '.join(problems)}): set aside as {aside.name}.")
+            elif path != self.path:
+                self._read.add(path)
         for unit in found.values():
             if unit.config != config:
                 raise ValueError(
@@ -164,20 +192,18 @@ class Store:
         return found
 
     def finish(self, units: Iterable[Unit]) -> None:
-        """Write all units into one file, and drop the single ones."""
+        """Write all units into one file, and drop the single ones of this run and those it read."""
         lines = [line for unit in units for line in unit.to_lines()]
         text = "\n".join(lines) + "\n"
         if not self.path.exists() or self.path.read_text(encoding="utf-8") != text:
             write_whole(self.path, text)
-        for path in self.units_folder.glob("*.jsonl"):
-            path.unlink()
-        if not any(self.units_folder.iterdir()):
-            self.units_folder.rmdir()
+        for path in {*self._read, *self.units_folder.glob(f"*.{self.run}.jsonl")}:
+            path.unlink(missing_ok=True)
 
 
-def save_unit(unit: Unit, folder: Path) -> None:
+def save_unit(unit: Unit, folder: Path, run: str) -> None:
     """Write one unit into a folder of units; called in the process that has made it."""
-    path = folder / f"{unit.set}-{unit.fold:02d}.jsonl"
+    path = folder / f"{unit.set}-{unit.fold:02d}.{run}.jsonl"
     write_whole(path, "\n".join(unit.to_lines()) + "\n")
 
 
@@ -188,14 +214,21 @@ def _set_aside(path: Path) -> Path:
     return path.rename(aside)
 
 
+@cache
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
 def installed_versions() -> dict[str, str]:
     """Return the versions of what the figures depend on."""
     versions = {"python": platform.python_version()}
     for name in _PACKAGES:
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            continue
+        found = _version(name)
+        if found is not None:
+            versions[name] = found
     return versions
 
 

@@ -132,17 +132,18 @@ class Study(ABC):
             The records.
         """
         store = Store(Path(folder), warn=warn)
-        units = store.load(self.config.to_dict())
-        # The longest first: several processes then end at about the same time.
-        tasks = sorted(self.tasks(units), key=lambda task: -task.work)
-        jobs = [(self, task, {k: units[k] for k in task.keys if k in units}) for task in tasks]
-        total, done = sum(task.work for task in tasks), 0.0
-        for task, made in _finished(jobs, store.units_folder, n_jobs=n_jobs, scheduler=scheduler):
-            units |= {unit.key: unit for unit in made}
-            done += task.work
-            if progress is not None:
-                progress(done, total, task.title)
-        store.finish(units[key] for key in sorted(units, key=self.order))
+        with store.alone():
+            units = store.load(self.config.to_dict())
+            # The longest first: several processes then end at about the same time.
+            tasks = sorted(self.tasks(units), key=lambda task: -task.work)
+            jobs = [(self, task, {k: units[k] for k in task.keys if k in units}) for task in tasks]
+            total, done = sum(task.work for task in tasks), 0.0
+            for task, made in _finished(jobs, store, n_jobs=n_jobs, scheduler=scheduler):
+                units |= {unit.key: unit for unit in made}
+                done += task.work
+                if progress is not None:
+                    progress(done, total, task.title)
+            store.finish(units[key] for key in sorted(units, key=self.order))
         return self.chosen(units)
 
 
@@ -168,7 +169,7 @@ def check_choice(name: str, given: Sequence[str] | None, valid: Iterable[str]) -
 
 
 def _finished(
-    jobs: Sequence[Job], folder: Path, *, n_jobs: int, scheduler: str | None
+    jobs: Sequence[Job], store: Store, *, n_jobs: int, scheduler: str | None
 ) -> Iterator[tuple[Task, list[Unit]]]:
     """Yield tasks with their units as they are done, which are on disk by then.
 
@@ -176,7 +177,9 @@ def _finished(
     """
     if scheduler is None:
         parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="all")
-        yield from parallel(delayed(_do_and_save)(*job, folder) for job in jobs)
+        yield from parallel(
+            delayed(_do_and_save)(*job, store.units_folder, store.run) for job in jobs
+        )
         return
     if not jobs:
         return
@@ -187,15 +190,17 @@ def _finished(
         for future in as_completed(list(tasks), loop=client.loop):
             units = future.result()
             for unit in units:
-                save_unit(unit, folder)
+                save_unit(unit, store.units_folder, store.run)
             yield tasks[future], units
 
 
-def _do_and_save(study: Study, task: Task, known: Units, folder: Path) -> tuple[Task, list[Unit]]:
+def _do_and_save(
+    study: Study, task: Task, known: Units, folder: Path, run: str
+) -> tuple[Task, list[Unit]]:
     """Do a task, and save its records before anything else can happen."""
     units = _do(study, task, known)
     for unit in units:
-        save_unit(unit, folder)
+        save_unit(unit, folder, run)
     return task, units
 
 

@@ -17,13 +17,14 @@ MANIFEST, SCHEMA = "manifest.json", "schema.json"
 MOST_BYTES = 8 << 30
 MOST_MEMBERS = 300_000
 MOST_MANIFEST_BYTES = 8 << 20
-MOST_SCHEMA_BYTES = 256 << 20
 _MEMBER = re.compile(
     rf"{re.escape(MANIFEST)}|{re.escape(SCHEMA)}|[0-9]{{1,24}}\.npy|[0-9a-f-]{{36}}\.bin"
 )
 _STORED, _DEFLATED, _ENCRYPTED = 0, 8, 0x1
 # What the head of an array may take; numpy's own limit for what it parses is 10,000.
 _HEAD = 12_000
+
+Header = tuple[tuple[int, ...], np.dtype[Any]]
 
 
 class Archive:
@@ -35,11 +36,18 @@ class Archive:
         The file, open, or its bytes in memory.
     name : str
         What it is called in messages.
+
+    Attributes
+    ----------
+    packed_bytes : int
+        The size of the file.
     """
 
     def __init__(self, source: BinaryIO, name: str) -> None:
         self.name = name
-        self._shapes: dict[str, tuple[int, ...]] = {}
+        self._headers: dict[str, Header] = {}
+        self.packed_bytes = source.seek(0, 2)
+        source.seek(0)
         if source.read(1) == b"\x80":
             self.refuse("is a pickle, which is code: it is never opened")
         try:
@@ -50,7 +58,9 @@ class Archive:
 
     def refuse(self, why: str) -> NoReturn:
         """Raise, with one sentence."""
-        raise ModelFileError(f"{self.name} {why}.")
+        # What the file says of itself may be made for the terminal that shows it.
+        shown = "".join(mark if mark.isprintable() else "\ufffd" for mark in why)
+        raise ModelFileError(f"{self.name} {shown}.")
 
     def _check_members(self) -> None:
         members = self._zip.infolist()
@@ -89,13 +99,13 @@ class Archive:
         except (ValueError, RecursionError):
             self.refuse(f"is damaged: {member} is not JSON, or nested too deeply")
 
-    def array_shape(self, member: str) -> tuple[int, ...]:
-        """Return the shape of an array that is as long as it claims, and has no objects."""
-        if member not in self._shapes:
-            self._shapes[member] = self._read_shape(member)
-        return self._shapes[member]
+    def array_header(self, member: str) -> Header:
+        """Return shape and dtype of an array that is as long as it claims, and has no objects."""
+        if member not in self._headers:
+            self._headers[member] = self._read_header(member)
+        return self._headers[member]
 
-    def _read_shape(self, member: str) -> tuple[int, ...]:
+    def _read_header(self, member: str) -> Header:
         info = self._info(member)
         try:
             with self._zip.open(info) as file:
@@ -115,12 +125,16 @@ class Archive:
             self.refuse(f"is damaged: {member} has an impossible shape")
         if head.tell() + count * dtype.itemsize != info.file_size:
             self.refuse(f"is damaged: {member} is not as long as it claims to be")
-        return shape
+        return shape, dtype
 
     def array(self, member: str) -> np.ndarray[Any, Any]:
         """Return an array whose head has been checked."""
-        self.array_shape(member)
+        self.array_header(member)
         return np.load(io.BytesIO(self.read(member)), allow_pickle=False)
+
+    def size(self, member: str) -> int:
+        """Return how many bytes a member unpacks to."""
+        return self._info(member).file_size
 
     def _info(self, member: str) -> ZipInfo:
         try:

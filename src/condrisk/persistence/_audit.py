@@ -3,50 +3,82 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any, NoReturn
-
-import numpy as np
+from typing import NoReturn
 
 from condrisk._files import ModelFileError
-from condrisk.persistence._allowed import ALLOWED, CHECK_ARRAY
-from condrisk.persistence._archive import MOST_SCHEMA_BYTES, SCHEMA, Archive
+from condrisk.persistence._allowed import ALLOWED, KNOWN
+from condrisk.persistence._archive import MOST_BYTES, SCHEMA, Archive
+from condrisk.persistence._closed import Checker
+from condrisk.persistence._kinds import BadModelError, Node, class_of
 from condrisk.persistence._skops import import_skops
+from condrisk.persistence._structure import NODE_BYTES, parts_of
 from condrisk.persistence._trust import Trust, needed_for
 
-# What a number of features, classes or levels can be.
-_MOST = 1_000_000
-_PARTIAL_OPTIONS = {"dtype", "ensure_all_finite"}
-
-Node = dict[str, Any]
+# What a file may take in memory: so much, and so many times its own size. Trees shrink to a tenth
+# when they are packed, and what skops makes of many small ones is 200 times as large; zeros shrink
+# to a thousandth.
+FREE_BYTES, TIMES_PACKED = 64 << 20, 200
+# A value of JSON takes so much at most, besides its letters, of up to four bytes each.
+_VALUE_BYTES, _LETTER_BYTES = 120, 4
+# skops reads a member and makes an array of it; bytes become a list of numbers in between.
+_COPIES = {"NdArrayNode": 2, "BytesNode": 2, "BytearrayNode": 10}
 
 
 def audit(archive: Archive, trust: Trust) -> tuple[list[str], set[str]]:
     """Return the types in a file, and what of the caller's trust they need; nothing of it has run.
 
-    Anything that is neither on the list nor trusted is refused.
+    Anything that is neither on the list nor trusted is refused, and so are attributes that objects
+    of ours and of scikit-learn do not have, and what would take more memory than models do.
     """
+    try:
+        schema = _read_schema(archive)
+        parts = list(parts_of(schema))
+        found = _check_types(archive, parts, trust)
+        _check_memory(archive, parts)
+        for node in parts:
+            _check_part(archive, node)
+        Checker(archive, trust, KNOWN).check(parts)
+    except BadModelError as error:
+        archive.refuse(f"{error}")
+    except ModelFileError:
+        raise
+    except (KeyError, TypeError, IndexError, ValueError, AttributeError, RecursionError):
+        archive.refuse("is damaged: a part of it is not complete")
+    return sorted({name for _, name in found}), _used(found)
+
+
+def _read_schema(archive: Archive) -> Node:
+    """Return what skops would make, if its own protocol and not too much memory is needed."""
     import_skops()
     from skops.io._protocol import PROTOCOL
 
-    schema = archive.json(SCHEMA, most=MOST_SCHEMA_BYTES)
-    if not isinstance(schema, dict) or schema.get("protocol") != PROTOCOL:
+    most = _most_memory(archive)
+    text = archive.read(SCHEMA, most=most // _LETTER_BYTES)
+    values = sum(text.count(sign) for sign in (b",", b"[", b"{", b":"))
+    if _LETTER_BYTES * len(text) + _VALUE_BYTES * values > most:
+        archive.refuse(f"has a {SCHEMA} that would take more memory than models do")
+    schema = archive.json(SCHEMA, most=len(text))
+    protocol = schema.get("protocol") if isinstance(schema, dict) else None
+    if type(protocol) is not int or protocol != PROTOCOL:
         archive.refuse("is of another version of skops, or damaged")
-    nodes = list(nodes_of(schema))
-    found = _check_types(archive, nodes, trust)
-    for node in nodes:
-        if "__id__" in node:  # skops would put another part in its place
-            archive.refuse("is not as condrisk writes it: a part of it stands for another")
-        check = _CHECKS.get(node["__loader__"])
-        if check is None:
-            continue
-        try:
-            check(archive, node)
-        except ModelFileError:
-            raise
-        except (KeyError, TypeError, IndexError, ValueError, AttributeError, RecursionError):
-            archive.refuse(f"is damaged: a {node['__class__']} in it is not complete")
-    return sorted({name for _, name in found}), _used(found)
+    return dict(schema)
+
+
+def _most_memory(archive: Archive) -> int:
+    return min(MOST_BYTES, FREE_BYTES + TIMES_PACKED * archive.packed_bytes)
+
+
+def _check_memory(archive: Archive, parts: list[Node]) -> None:
+    """Refuse what would take more memory than models do: shared arrays are made again each time."""
+    total = NODE_BYTES * len(parts)
+    for node in parts:
+        copies = _COPIES.get(node["__loader__"])
+        if copies and "file" in node:
+            total += copies * archive.size(node["file"])
+    if total > _most_memory(archive):
+        archive.refuse(
+            f"would take {total / 2**30:,.1f} GiB of memory, more than models of its size do"
+        )
 
 
 def _used(names: set[tuple[str, str]]) -> set[str]:
@@ -54,32 +86,9 @@ def _used(names: set[tuple[str, str]]) -> set[str]:
     return {str(needed_for(*pair)) for pair in known}
 
 
-def nodes_of(schema: Any) -> Iterator[Node]:
-    """Yield every part of the file that would be made into an object."""
-    waiting = [schema]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, dict):
-            if "__loader__" in part:
-                yield part
-            waiting.extend(part.values())
-        elif isinstance(part, list):
-            waiting.extend(part)
-
-
-def names_of(schema: Any) -> set[tuple[str, str]]:
-    """Return the loader and the full name of every part of a file."""
-    return {
-        (node["__loader__"], f"{node['__module__']}.{node['__class__']}")
-        for node in nodes_of(schema)
-    }
-
-
-def _check_types(archive: Archive, nodes: list[Node], trust: Trust) -> set[tuple[str, str]]:
+def _check_types(archive: Archive, parts: list[Node], trust: Trust) -> set[tuple[str, str]]:
     """Return loaders and full names of all parts; what is neither listed nor trusted is refused."""
-    if not all(isinstance(node.get(key), str) for node in nodes for key in _TYPE):
-        archive.refuse("is damaged: a part of it has no type")
-    names = {(node["__loader__"], f"{node['__module__']}.{node['__class__']}") for node in nodes}
+    names = {(node["__loader__"], class_of(node)) for node in parts}
     unknown = sorted(
         (loader, name)
         for loader, name in names
@@ -88,9 +97,6 @@ def _check_types(archive: Archive, nodes: list[Node], trust: Trust) -> set[tuple
     if unknown:
         _refuse(archive, unknown, trust)
     return names
-
-
-_TYPE = ("__loader__", "__module__", "__class__")
 
 
 def _refuse(archive: Archive, unknown: list[tuple[str, str]], trust: Trust) -> NoReturn:
@@ -110,65 +116,12 @@ def _refuse(archive: Archive, unknown: list[tuple[str, str]], trust: Trust) -> N
     )
 
 
-# -- parts that native code would take as they are ----------------------------------------------
-
-
-def _check_tree(archive: Archive, node: Node) -> None:
-    """Refuse a tree whose sizes contradict each other: its memory is laid out by them."""
-    n_features, n_classes, n_outputs = node["__reduce__"]["args"]["content"]
-    state = node["content"]["content"]
-    classes = archive.array(n_classes["file"])
-    nodes = archive.array_shape(state["nodes"]["file"])
-    values = archive.array_shape(state["values"]["file"])
-    count = _whole(state["node_count"])
-    fits = (
-        _whole(n_outputs) == 1
-        and classes.shape == (1,)
-        and classes.dtype == np.intp
-        and 1 <= classes[0] <= _MOST
-        and 1 <= _whole(n_features) <= _MOST
-        and 0 <= _whole(state["max_depth"]) <= count
-        and nodes == (count,)
-        and values == (count, 1, classes[0])
-        and count >= 1
-    )
-    if not fits:
-        archive.refuse("is damaged: a tree in it contradicts itself")
-
-
-def _whole(node: Node) -> int:
-    value = json.loads(node["content"])
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError("not a whole number")
-    return value
-
-
-def _check_partial(archive: Archive, node: Node) -> None:
-    """Accept what boosting with categories has, and no other function with arguments."""
-    inside = node["content"]
-    function = f"{inside['func']['__module__']}.{inside['func']['__class__']}"
-    fits = (
-        function == CHECK_ARRAY
-        and not inside["args"]["content"]
-        and set(inside["kwds"]["content"]) <= _PARTIAL_OPTIONS
-        and inside["namespace"]["content"] in ("null", {})
-    )
-    if not fits:
-        archive.refuse("holds a function with arguments")
-
-
-def _check_generator(archive: Archive, node: Node) -> None:
-    """Accept no other random numbers than numpy's default ones: their state is checked."""
-    name = json.loads(node["content"]["bit_generator"]["content"]["bit_generator"]["content"])
-    if name != "PCG64":
-        archive.refuse("holds a generator of random numbers that models do not have")
+# -- parts by themselves, whoever trusts them ---------------------------------------------------
 
 
 def _check_array(archive: Archive, node: Node) -> None:
     if node["type"] == "numpy":
-        archive.array_shape(node["file"])
-    elif node["type"] != "json":
-        archive.refuse("is damaged: it has an array of an unknown kind")
+        archive.array_header(node["file"])
 
 
 def _check_json(archive: Archive, node: Node) -> None:
@@ -186,11 +139,10 @@ def _check_object(archive: Archive, node: Node) -> None:
         archive.refuse("is damaged: a booster of lightgbm in it is not complete")
 
 
-_CHECKS = {
-    "JsonNode": _check_json,
-    "NdArrayNode": _check_array,
-    "ObjectNode": _check_object,
-    "PartialNode": _check_partial,
-    "RandomGeneratorNode": _check_generator,
-    "TreeNode": _check_tree,
-}
+_CHECKS = {"JsonNode": _check_json, "NdArrayNode": _check_array, "ObjectNode": _check_object}
+
+
+def _check_part(archive: Archive, node: Node) -> None:
+    check = _CHECKS.get(node["__loader__"])
+    if check is not None:
+        check(archive, node)

@@ -7,17 +7,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from condrisk.assessment import calibration_test, deferral_savings
 from condrisk.inference import betting_interval
 
 Floats = NDArray[np.float64]
 
 CONFIDENCE = 0.95
 MAX_GROUPS = 200
+# So many held-out rows are kept one by one, as their risk and loss alone.
+MOST_KEPT = 10_000
 # Betting looks at each row many times; with more rows than this, the approximation is as good.
 MOST_BETS = 200_000
 # What the intervals are called in a manifest.
-BETTING = "betting (they hold for any number of rows, since the loss is bounded)"
-STUDENT = "Student's t (they hold approximately)"
+BETTING = "a method that holds for any number of rows"
+STUDENT = "Student's t, which holds approximately"
 
 
 def evaluate(
@@ -25,7 +28,7 @@ def evaluate(
     loss: Floats,
     deferred: NDArray[np.bool_] | None,
     *,
-    cost: float | None,
+    cost: float | Floats | None,
     least: float,
     most: float,
 ) -> dict[str, Any]:
@@ -37,7 +40,7 @@ def evaluate(
         Estimated risk and realised loss.
     deferred : ndarray of bool, shape (n_rows,), or None
         Which rows are deferred; None where there is no rule.
-    cost : float or None
+    cost : float, ndarray of shape (n_rows,), or None
         The cost of deferring; without one there is no deferral loss.
     least, most : float
         Limits of the loss.
@@ -52,7 +55,11 @@ def evaluate(
         "never": mean_interval(loss, least, most),
         "accepted_loss": None,
         "mean_risk": float(risk.mean()),
+        "savings": None,
+        "calibration": None,
     }
+    if len(loss) > 1:  # of a single row there is no interval
+        found["calibration"] = calibration_test(loss, risk, confidence=CONFIDENCE).to_dict()
     if deferred is None:
         return found
     accepted = loss[~deferred]
@@ -61,8 +68,14 @@ def evaluate(
         found["accepted_loss"] = mean_interval(accepted, least, most)
     if cost is not None:
         paid = np.where(deferred, cost, loss)
-        found["deferral_loss"] = mean_interval(paid, min(least, cost), max(most, cost))
-        found["always"] = {"value": cost, "low": cost, "high": cost}
+        low, high = float(np.min(cost)), float(np.max(cost))
+        found["deferral_loss"] = mean_interval(paid, min(least, low), max(most, high))
+        found["always"] = {"value": float(np.mean(cost)), "low": low, "high": high}
+        if low < high:
+            found["always"] = mean_interval(np.asarray(cost), low, high)
+        if len(loss) > 1:
+            savings = deferral_savings(loss, deferred, cost, confidence=CONFIDENCE)
+            found["savings"] = savings.to_dict()
     return found
 
 
@@ -111,3 +124,8 @@ def profile(risk: Floats, loss: Floats) -> list[list[float]]:
         ]
         for rows in groups
     ]
+
+
+def kept_rows(risk: Floats, loss: Floats) -> NDArray[np.intp]:
+    """Return which held-out rows are kept one by one: all or a sample, in random order."""
+    return np.random.default_rng(0).permutation(len(risk))[:MOST_KEPT]

@@ -13,18 +13,20 @@ import numpy as np
 from sklearn.exceptions import InconsistentVersionWarning
 from threadpoolctl import threadpool_limits
 
-from condrisk._delegate import assess, risk_part
+from condrisk._delegate import risk_part
 from condrisk._files import ModelFileError, first_line, open_model_file, write_whole
 from condrisk.persistence._archive import Archive
 from condrisk.persistence._audit import audit
-from condrisk.persistence._describe import describe_model
+from condrisk.persistence._describe import classes_of, describe_model, outputs_of
+from condrisk.persistence._kinds import BadModelError
 from condrisk.persistence._manifest import check_versions, manifest_of
 from condrisk.persistence._pack import needs_of, pack_file, pack_model
 from condrisk.persistence._probe import predictions, typical_columns
+from condrisk.persistence._routers import assess_any, is_router
 from condrisk.persistence._schema import Schema
 from condrisk.persistence._skops import import_skops
 from condrisk.persistence._trust import Trust, version_of
-from condrisk.persistence._validate import BadModelError, validate
+from condrisk.persistence._validate import validate
 
 Path_ = str | os.PathLike[str]
 
@@ -34,14 +36,15 @@ def save_model(
     path: Path_,
     schema: Any = None,
     *,
-    target: str | None = None,
+    target: Any = None,
     reference: Any = None,
+    cost_column: str | None = None,
 ) -> None:
     """Write a fitted model to a file that is not code, whole or not at all.
 
     Parameters
     ----------
-    model : Deferral or risk estimator
+    model : Deferral, risk estimator or ModelRouter
         Fitted; of condrisk, or any class that keeps the contract of a risk estimator. Predictors
         may be of scikit-learn, LightGBM, XGBoost, CatBoost, or a class of torch modules in
         `condrisk.torch`.
@@ -50,13 +53,17 @@ def save_model(
     schema : pandas.DataFrame, polars.DataFrame, array-like or Schema
         The rows that the model was fitted on. Names, kinds, ranges and categories of their columns
         are kept, no row is. New rows will reach the model in the same container and types.
-    target : str, optional
+    target : str or mapping of str to str, optional
         The name of the column that the model predicts: where reports and monitoring find true
-        values.
-    reference : tuple (X, y) or (X, y, prediction), optional
-        Rows that neither predictor nor risk was fitted on. Deferral rate and losses on them are
-        kept with the model, which reports and monitoring compare with; without them these need
-        rows of their own.
+        values. For a router: for each model the column with its losses.
+    reference : tuple (X, y), (X, y, prediction) or (X, y, prediction, cost), optional
+        Rows that neither predictor nor risk was fitted on; for a router (X, losses), with the
+        losses of all models. Deferral rate and losses on them are kept with the model, which
+        reports and monitoring compare with; without them these need rows of their own. Kept of
+        each of them, at most 10,000, are risk and loss; of their columns how many lie in which of
+        up to ten bins. Prediction may be None; cost is one cost of deferring for each row.
+    cost_column : str, optional
+        The name of the column that holds the cost of deferring each row, where each has its own.
 
     Raises
     ------
@@ -96,7 +103,9 @@ def save_model(
     path = Path(path)
     if schema is None and reference is not None:
         schema = reference[0]
-    manifest = describe_model(model, schema, target=target, reference=reference)
+    manifest = describe_model(
+        model, schema, target=target, reference=reference, cost_column=cost_column
+    )
     members = pack_model(model)
     needs = needs_of(members)
     manifest["trusted"] = {name: version_of(name) for name in needs}
@@ -187,18 +196,34 @@ def _construct(archive: Archive, data: bytes, types: list[str]) -> Any:
 
 def _check_agreement(model: Any, manifest: dict[str, Any]) -> None:
     schema = Schema.from_dict(manifest["schema"])
-    classes = getattr(model, "classes_", None)
+    if is_router(model) or manifest["task"] == "routing":
+        _check_router(model, manifest, schema)
+        return
+    classes = classes_of(model)
     loss = getattr(risk_part(getattr(model, "risk_", model)), "loss_", None)
     agrees = (
         (hasattr(model, "decide") or hasattr(model, "predict_risk"))
         and getattr(model, "n_features_in_", len(schema.columns)) == len(schema.columns)
         and getattr(loss, "name", manifest["loss"]) == manifest["loss"]
         and getattr(model, "cost", None) == manifest["cost"]
-        and (None if classes is None else np.asarray(classes).tolist()) == manifest["classes"]
+        and outputs_of(model) == manifest["outputs"]
+        and classes == manifest["classes"]
         and (classes is not None) == (manifest["task"] == "classification")
     )
     if not agrees:
         raise BadModelError("holds another model than its manifest says")
+
+
+def _check_router(model: Any, manifest: dict[str, Any], schema: Schema) -> None:
+    costs = (manifest.get("routing") or {}).get("costs")
+    agrees = (
+        is_router(model)
+        and manifest["task"] == "routing"
+        and model.n_features_in_ == len(schema.columns)
+        and dict(zip(model.models_, model.costs_.tolist(), strict=True)) == costs
+    )
+    if not agrees:
+        raise BadModelError("holds another router than its manifest says")
 
 
 def _risk_of_example(model: Any, manifest: dict[str, Any]) -> float:
@@ -208,7 +233,7 @@ def _risk_of_example(model: Any, manifest: dict[str, Any]) -> float:
     given = {} if schema.prediction is None else {"prediction": predictions(model, schema, row)}
     with threadpool_limits(1), warnings.catch_warnings():  # for one row, threads only wait
         warnings.simplefilter("ignore")
-        found = assess(model, schema.rows(row), **given)
+        found = assess_any(model, schema.rows(row), **given)
     risk = np.asarray(found.risk, dtype=np.float64)
     if risk.shape != (1,) or not np.isfinite(risk).all():
         raise BadModelError("holds a model that cannot estimate the risk of its own typical row")

@@ -157,13 +157,10 @@ def _number(name: str, values: NDArray[np.float64], dtype: str) -> Column:
     missing = float(np.isnan(values).mean())
     if not finite.size:
         return Column(name, "number", missing=missing, dtype=dtype)
-    low, high, middle = map(float, (finite.min(), finite.max(), np.median(finite)))
-    whole = np.dtype(dtype.lower()).kind in "iu" if dtype.lower() in _WHOLE else False
-    typical = float(np.floor(middle)) if whole else middle
+    # A value that there is: between two of them is none that an encoder of codes has seen.
+    middle = np.quantile(finite, 0.5, method="inverted_cdf")
+    low, high, typical = map(float, (finite.min(), finite.max(), middle))
     return Column(name, "number", (), low, high, missing, dtype=dtype, typical=typical)
-
-
-_WHOLE = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 
 
 def _moment(name: str, values: NDArray[Any], dtype: str, *, day: bool) -> Column:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterator
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
@@ -11,7 +12,7 @@ from condrisk._files import ModelFileError, first_line
 from condrisk._state import without_training_rows
 from condrisk.persistence._allowed import ALLOWED
 from condrisk.persistence._archive import MANIFEST, SCHEMA
-from condrisk.persistence._audit import names_of, nodes_of
+from condrisk.persistence._kinds import Node, class_of
 from condrisk.persistence._skops import import_skops
 from condrisk.persistence._trust import FUNCTION, is_class, is_function, needed_for
 
@@ -44,7 +45,8 @@ def pack_file(members: dict[str, bytes], manifest: dict[str, Any]) -> bytes:
 def needs_of(members: dict[str, bytes]) -> list[str]:
     """Return what somebody who loads a packed model has to trust; what cannot be is refused."""
     needed = set()
-    for loader, name in sorted(names_of(json.loads(members[SCHEMA]))):
+    parts = _nodes_of(json.loads(members[SCHEMA]))
+    for loader, name in sorted({(node["__loader__"], class_of(node)) for node in parts}):
         if name in ALLOWED.get(loader, ()):
             continue
         trust = needed_for(loader, name)
@@ -72,6 +74,19 @@ def _check_importable(trust: str, name: str) -> None:
 def _without_ids(schema: bytes) -> bytes:
     """Drop the numbers by which a part of a model may stand for another: they hide things."""
     found = json.loads(schema)
-    for node in nodes_of(found):
+    for node in _nodes_of(found):
         node.pop("__id__", None)
     return json.dumps(found, separators=(",", ":")).encode()
+
+
+def _nodes_of(schema: Any) -> Iterator[Node]:
+    """Yield every part of what skops has written."""
+    waiting = [schema]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            if "__loader__" in part:
+                yield part
+            waiting.extend(part.values())
+        elif isinstance(part, list):
+            waiting.extend(part)

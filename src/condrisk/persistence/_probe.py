@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from condrisk._delegate import assess
 from condrisk._files import first_line
+from condrisk.persistence._routers import assess_any
 from condrisk.persistence._rows import missing_value, plain_column
 from condrisk.persistence._schema import Column, Schema
 
@@ -78,7 +78,7 @@ def _failure(model: Any, schema: Schema, row: Mapping[str, Any]) -> str | None:
     with warnings.catch_warnings(), threadpool_limits(1):  # for one row, threads only wait
         warnings.simplefilter("ignore")
         try:
-            found = assess(model, schema.rows(row), **given)
+            found = assess_any(model, schema.rows(row), **given)
             risk, answer = np.asarray(found.risk, dtype=np.float64), np.asarray(found.prediction)
         except Exception as error:  # whatever a model of somebody's raises
             return first_line(error)

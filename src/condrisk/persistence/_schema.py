@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self
@@ -12,6 +13,15 @@ Kind = Literal["number", "category", "boolean", "date", "datetime", "text"]
 KINDS: tuple[Kind, ...] = ("number", "category", "boolean", "date", "datetime", "text")
 Container = Literal["codes", "numpy", "pandas", "polars"]
 CONTAINERS: tuple[Container, ...] = ("codes", "numpy", "pandas", "polars")
+
+
+# Of all columns together; a file of more would be one of invented categories.
+MOST_CATEGORIES = 100_000
+_MOST_TEXT = 10_000
+# The first and the last day of Python's dates, in days since 1970-01-01.
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_897
+# Texts of so many letters would be made of every value.
+_LONG_DTYPE = re.compile(r"[0-9]{4}")
 
 
 @dataclass(frozen=True)
@@ -39,6 +49,11 @@ class Column:
         Whether the categories of a pandas column have an order.
     typical : float, str, bool or None
         A value that stands for all: the median, or the commonest. Dates are in ISO 8601.
+    unit : str
+        Of numbers in text: "%" where 12% is 0.12, or a currency, such as "$".
+    written : str
+        Of numbers in text: the decimal sign and the sign between thousands, such as ",." for
+        1.234,5; "" for plain numbers. Of dates in text: the format, as "%d.%m.%Y"; "" for ISO 8601.
     """
 
     name: str
@@ -51,6 +66,8 @@ class Column:
     dtype: str = "float64"
     ordered: bool = False
     typical: float | str | bool | None = None
+    unit: str = ""
+    written: str = ""
 
 
 @dataclass(frozen=True)
@@ -179,7 +196,7 @@ class Schema:
             raise ValueError("a schema has columns, a container and a prediction.") from None
         if container not in CONTAINERS or not isinstance(columns, list) or not columns:
             raise ValueError(f"{str(container)[:40]!r} is no container of columns.")
-        if not isinstance(n_rows, int | None):
+        if n_rows is not None and not (type(n_rows) is int and 0 <= n_rows < 2**63):
             raise ValueError("n_rows of a schema must be a whole number, or null.")
         made = _columns(columns)
         return cls(made, container, None if prediction is None else _column(prediction), n_rows)
@@ -194,6 +211,8 @@ def _columns(columns: Iterable[Any]) -> tuple[Column, ...]:
     names = [column.name for column in made]
     if len(set(names)) < len(names):
         raise ValueError("a schema has a column twice.")
+    if sum(len(column.categories) for column in made) > MOST_CATEGORIES:
+        raise ValueError(f"a schema has more than {MOST_CATEGORIES:,} categories.")
     return made
 
 
@@ -202,18 +221,35 @@ def _column(data: Any) -> Column:
         column = Column(**{**data, "categories": tuple(data["categories"])})
     except (TypeError, KeyError):
         raise ValueError(f"{str(data)[:80]} does not describe a column.") from None
-    numbers = [n for n in (column.low, column.high) if n is not None]
     fits = (
-        isinstance(column.name, str)
+        _is_text(column.name)
         and column.kind in KINDS
-        and all(isinstance(text, str) for text in column.categories)
+        and all(map(_is_text, column.categories))
         and len(set(column.categories)) == len(column.categories)
-        and all(isinstance(n, int | float) and np.isfinite(n) for n in [*numbers, column.missing])
+        and _is_range(column)
         and isinstance(column.required, bool)
         and isinstance(column.ordered, bool)
-        and isinstance(column.dtype, str)
-        and isinstance(column.typical, str | int | float | None)
+        and all(map(_is_text, (column.unit, column.written)))
+        and _is_text(column.dtype)
+        and column.dtype.isprintable()
+        and not _LONG_DTYPE.search(column.dtype)
+        and (_is_text(column.typical) or isinstance(column.typical, int | float | None))
     )
     if not fits:
         raise ValueError(f"{str(data)[:80]} does not describe a column.")
     return column
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= _MOST_TEXT
+
+
+def _is_range(column: Column) -> bool:
+    """Tell whether a column's figures are numbers that fit together, days where it has dates."""
+    numbers = [n for n in (column.low, column.high) if n is not None]
+    if not all(isinstance(n, int | float) and np.isfinite(n) for n in [*numbers, column.missing]):
+        return False
+    days = column.kind not in ("date", "datetime") or all(
+        _FIRST_DAY <= day <= _LAST_DAY for day in numbers
+    )
+    return days and numbers == sorted(numbers) and 0 <= column.missing <= 1

@@ -20,6 +20,7 @@ CLASS_LOADERS = ("ConstructorFromReduceNode", "ObjectNode", "TupleNode", "TypeNo
 def _sklearn() -> dict[str, tuple[str, ...]]:
     """Return every estimator of scikit-learn, with what they are made of."""
     import_skops()
+    from sklearn._loss._loss import CyLossFunction
     from skops.io._trusted_types import SKLEARN_ESTIMATOR_TYPE_NAMES, SKLEARN_INTERNAL_TYPE_NAMES
 
     parts = (
@@ -39,7 +40,7 @@ def _sklearn() -> dict[str, tuple[str, ...]]:
     losses = ("CyExponentialLoss", "CyHalfTweedieLoss", "CyHalfTweedieLossIdentity", "CyHuberLoss")
     return {
         "ObjectNode": (*SKLEARN_ESTIMATOR_TYPE_NAMES, *SKLEARN_INTERNAL_TYPE_NAMES, *parts),
-        "LossNode": tuple(f"sklearn._loss._loss.{name}" for name in losses),
+        "LossNode": tuple(f"{CyLossFunction.__module__}.{name}" for name in losses),
         "MaskedArrayNode": ("numpy.ma.MaskedArray",),
         "RandomStateNode": ("numpy.random.mtrand.RandomState",),
         "SparseMatrixNode": tuple(f"scipy.sparse._{k}.{k}_{m}" for k in _SPARSE for m in _KINDS),

@@ -9,10 +9,12 @@ from condrisk.plots._calibration import RiskCalibrationDisplay
 from condrisk.plots._cost import CostCurveDisplay
 from condrisk.plots._coverage import RiskCoverageDisplay
 from condrisk.plots._profile import RiskProfileDisplay
+from condrisk.plots._routing import RoutingCurveDisplay
 
 __all__ = [
     "CostCurveDisplay",
     "RiskCalibrationDisplay",
     "RiskCoverageDisplay",
     "RiskProfileDisplay",
+    "RoutingCurveDisplay",
 ]

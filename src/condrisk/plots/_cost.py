@@ -29,7 +29,7 @@ ALWAYS, NEVER, ORACLE = "Always defer", "Never defer", "Oracle"
 
 
 class CostCurveDisplay:
-    """Mean loss with deferral against the price of deferring a row.
+    """Mean loss with deferral against the cost of deferring a row.
 
     A row is deferred where its risk exceeds the price. The risk is worth having at prices where
     the curve is below both always and never deferring; no rule is below the oracle. Create one
@@ -219,7 +219,7 @@ class CostCurveDisplay:
         self.always_defer_ = self.never_defer_ = self.oracle_ = None
         if reference:
             self._draw_references(curve, style["color"])
-        ax.set(xlabel="Price of deferring a row (units of the loss)", ylabel="Mean deferral loss")
+        ax.set(xlabel="Cost of deferring a row (units of the loss)", ylabel="Mean deferral loss")
         draw_legend(ax)
         return self
 

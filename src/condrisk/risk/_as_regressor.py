@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +21,13 @@ class RiskAsRegressor(RegressorMixin, BaseEstimator):
     ----------
     risk : BaseRisk
         The fitted risk estimator.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        The number of features of the risk.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where the risk knows such. An attribute of its own, since SHAP sets it to None.
     """
 
     def __init__(self, risk: Any) -> None:
@@ -31,7 +39,10 @@ class RiskAsRegressor(RegressorMixin, BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Estimate the risk g(x) of each row."""
-        return np.asarray(self.risk.predict_risk(X))
+        with warnings.catch_warnings():
+            if getattr(self, "feature_names_in_", ()) is None:  # a tool that gives arrays
+                warnings.filterwarnings("ignore", "X does not have valid feature names")
+            return np.asarray(self.risk.predict_risk(X))
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return R² of g(x) as a forecast of the losses `y`."""
@@ -41,11 +52,6 @@ class RiskAsRegressor(RegressorMixin, BaseEstimator):
     def n_features_in_(self) -> int:
         """The number of features of the risk."""
         return int(self.risk.n_features_in_)
-
-    @property
-    def feature_names_in_(self) -> NDArray[Any]:
-        """Their names, where the risk knows such."""
-        return np.asarray(self.risk.feature_names_in_)
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -62,16 +68,17 @@ class RiskAsRegressor(RegressorMixin, BaseEstimator):
 class AsRegressorMixin:
     """Gives risk estimators `as_regressor`."""
 
-    def as_regressor(self) -> Any:
+    def as_regressor(self) -> RiskAsRegressor:
         """Return a regressor of scikit-learn whose `predict` is `predict_risk`.
 
-        For tools that explain regressors: partial dependence, permutation importance and the like
-        then explain the risk, and not the prediction. Where such a tool wants targets, they are
-        losses: ``risk.loss_values(X, y)``.
+        For tools that know regressors: partial dependence, permutation importance, SHAP and the
+        like then explain the risk, and not the prediction. Where such a tool wants targets, they
+        are losses: ``risk.loss_values(X, y)``. skl2onnx converts it after
+        `condrisk.app.export.register_converter`.
 
         Returns
         -------
-        RegressorMixin
+        RiskAsRegressor
             A view of this fitted estimator, not a copy.
 
         Examples
@@ -88,4 +95,7 @@ class AsRegressorMixin:
         0
         """
         check_is_fitted(self, "loss_")
-        return RiskAsRegressor(self)
+        view = RiskAsRegressor(self)
+        if hasattr(self, "feature_names_in_"):
+            view.feature_names_in_ = self.feature_names_in_
+        return view

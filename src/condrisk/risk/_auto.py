@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _num_samples
 
+from condrisk._budget import MOST_REGRESSED, Clock
 from condrisk._crossfit import CrossFitted, rows_of
 from condrisk._expected_loss import class_loss_points, class_risk_and_floor
 from condrisk._routing import routing_enabled
@@ -21,19 +23,20 @@ from condrisk.learners import (
     StackedClassifier,
     StackedRegressor,
 )
-from condrisk.losses import Loss, Task, encode, get_loss, squared_error, zero_one
+from condrisk.losses import AveragedLoss, Loss, Task, encode, get_loss, squared_error, zero_one
 from condrisk.metrics import deferral_loss
 from condrisk.risk._auto_classes import ClassPools, Given, get_response
 from condrisk.risk._auto_numbers import NumberMixture
-from condrisk.risk._base import BaseRisk, groups_of
-from condrisk.risk._committee import RiskCommittee
-from condrisk.risk._held_out import Pairs
+from condrisk.risk._base import BaseRisk, groups_of, settled
+from condrisk.risk._committee import BASE, RiskCommittee
+from condrisk.risk._held_out import Pairs, drawn
 from condrisk.risk._hybrid_numbers import as_numbers
 from condrisk.risk._loss_law import LossLawMixin, LossPoints
 from condrisk.risk._mixture import RiskMixture
 from condrisk.risk._predictor import Routed
 from condrisk.risk._responses import Responses, held_out_at_once
 from condrisk.risk._task import task_of_target
+from condrisk.risk._training import Some, Training, as_many_as_fit
 
 Floats = NDArray[np.float64]
 # Of a time budget, the share for the predictor.
@@ -80,7 +83,7 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
         something else than the mean or the most probable label, it is a `BayesDecision` around it:
         what it predicts has the least expected loss.
     loss : str, Loss, array-like, callable or None, default=None
-        What an error costs, as for `RegressionRisk`.
+        What an error costs, as for `RegressionRisk`, also of several outputs of a predictor given.
     task : {"regression", "classification"} or None, default=None
         Which predictor to build. None: what the loss implies; otherwise text, booleans,
         categories or two values are classes and numbers with fractions are not. Where neither
@@ -90,12 +93,16 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
     cv : int, cross-validation splitter or iterable, default=5
         The folds of the cross-fitting; no row may be held out twice.
     time_budget : float or None, default=None
-        Soft limit in seconds: no optional model starts after it. What is found then depends on
-        the machine.
+        Limit in seconds, for all that follows the cross-fitting of a predictor that is given, and
+        for everything where it is built here. How long a part will take is estimated on few rows:
+        one that takes too long is left out, and where all would, fewer rows are used, drawn at
+        random. One model and the mean are always fitted. What is found then depends on the machine.
     n_jobs : int or None, default=None
         How many fits, or trees, to run at a time; the results do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seeds the folds and every part whose own random state is left open.
+    verbose : bool or int, default=False
+        Whether `fit` prints each part as it begins.
 
     Attributes
     ----------
@@ -107,10 +114,10 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
         that it took; the best first.
     seconds_ : dict of str to float
         What each part took: the models of the predictor, or the predictor as a whole, then the
-        candidates.
+        candidates. Zero for what the time budget did not allow for.
     held_out_ : HeldOut
         Losses of held-out rows, and their risks by what has not seen these losses: what rules are
-        fitted on. Not part of a model file.
+        fitted on. Of more than 50,000 rows a random sample. Not part of a model file.
     task_ : {"regression", "classification"} or None
         The task.
     encoder_ : TableEncoder or None
@@ -172,6 +179,7 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
         time_budget: float | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: bool | int = False,
     ) -> None:
         self.predictor = predictor
         self.loss = loss
@@ -181,6 +189,7 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
         self.time_budget = time_budget
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     # -- the predictor ------------------------------------------------------------------------
 
@@ -206,9 +215,11 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
         self.task_ = self._task()
         return X, y
 
-    def _build(self) -> Any:
+    def _takes_several(self) -> bool:
+        return not self._is_built()
+
+    def _build(self, budget: float | None = None) -> Any:
         """Return the predictor that is built where none is given."""
-        budget = None if self.time_budget is None else PREDICTOR_SHARE * self.time_budget
         params = {"cv": self.cv, "time_budget": budget, "random_state": self.random_state}
         classes, decides = self._task() == "classification", self._has_to_decide()
         model: Any = StackedClassifier(**params) if classes else StackedRegressor(**params)
@@ -268,29 +279,50 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
         sample_weight: NDArray[Any] | None,
         routed: Routed,
     ) -> None:
-        began = time.perf_counter()
-        encoded = self._learn_encoding(X)
+        clock, began = Clock(self.time_budget), time.perf_counter()
+        training = Training(X, self._learn_encoding(X), y, sample_weight, routed)
+        fitted = None
+        if not self._is_built():
+            fitted = self._cross_fit_predictor(X, y, prediction, routed)
+            clock = Clock(self.time_budget)
+        self.seconds_ = {"predictor": time.perf_counter() - began}
+        some = as_many_as_fit(
+            training,
+            fitted,
+            clock,
+            lambda few: self._fit_parts(few, Clock(0)),
+            settled(self.random_state),
+        )
+        self._fit_parts(some, clock)
+        assert self._held_out is not None
+        if len(some.rows) < len(y):
+            self._held_out = replace(self._held_out, rows=some.rows[self._held_out.rows])
+
+    def _fit_parts(self, some: Some, clock: Clock) -> None:
+        """Fit the predictor, where it is built here, and its risk, in the time there is."""
         self._forget()
-        fitted = self._cross_fit_predictor(X, y, prediction, routed)
+        X, encoded, y, sample_weight, routed = some.training
+        fitted = some.fitted
+        if fitted is None:
+            fitted = self._fit_built(X, y, routed, clock)
         if self._task() == "classification":
             self._check_loss_classes(self.classes_)
         responses, rows = fitted.responses[0], fitted.rows
         loss = self._losses(y[rows], responses[self.loss_.response])
-        self.seconds_ = self._predictor_seconds(time.perf_counter() - began)
-        self._until = until = np.inf if self.time_budget is None else began + self.time_budget
         weight = None if sample_weight is None else sample_weight[rows]
         groups = groups_of(routed, rows)
-        if self._task() == "regression" and not self._is_built():
+        of_each = y.ndim == 1 or isinstance(self.loss_, AveragedLoss)
+        if self._task() == "regression" and not self._is_built() and of_each:
             pairs = Pairs(rows, loss, self._folds_of(fitted, groups), weight, groups)
             params = {"sample_weight": sample_weight, "groups": routed["splitter"].get("groups")}
-            self._fit_mixture(encoded, y, fitted, pairs, params)
+            self._fit_mixture(encoded, y, fitted, pairs, params, clock)
             return
-        self._fit_probabilities(rows_of(encoded, rows), y[rows], fitted, weight, routed, until)
-        self._fit_committee(encoded, loss, fitted, sample_weight, routed, until)
+        self._fit_probabilities(rows_of(encoded, rows), y[rows], fitted, weight, routed, clock)
+        self._fit_committee(encoded, loss, fitted, sample_weight, routed, clock)
         if self._decides_numbers():
             self.distribution_ = self.predictor_.model_
-        elif self._task() == "regression" and time.perf_counter() < until:
-            self._fit_around(X, y, weight, groups)
+        elif self._task() == "regression" and self._is_built():
+            self._fit_around(X, encoded, y, weight, groups, clock)
 
     def _fit_to_losses(
         self,
@@ -310,8 +342,7 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
         else:
             fitted = self._fixed_responses(X, prediction, {self._feature_method()})
         self.seconds_ = {"predictor": time.perf_counter() - began}
-        until = np.inf if self.time_budget is None else began + self.time_budget
-        self._fit_committee(encoded, loss, fitted, sample_weight, routed, until)
+        self._fit_committee(encoded, loss, fitted, sample_weight, routed, Clock(self.time_budget))
 
     def _forget(self) -> None:
         """Have none of the parts that only some predictors need."""
@@ -348,28 +379,36 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
         fitted: CrossFitted,
         sample_weight: NDArray[Any] | None,
         routed: Routed,
-        until: float,
+        clock: Clock,
     ) -> None:
         """Regress the losses in several ways, and mix these by rows they have not seen."""
         responses, rows = fitted.responses[0], fitted.rows
         weight = None if sample_weight is None else sample_weight[rows]
         groups = groups_of(routed, rows)
         independent = groups is None and isinstance(self.cv, int)
+        folds = [] if independent else self._folds_of(fitted, groups) or []
+        pairs = Pairs(rows, loss, folds, weight, groups)
         self._uses_responses = bool(responses)
         plug_in = self._known_risks(responses, self._second_held_out())
+        if BASE in plug_in and len(rows) > MOST_REGRESSED:
+            some = drawn(len(rows), MOST_REGRESSED, settled(self.random_state))
+            pairs = pairs.at(some)
+            responses = {name: values[some] for name, values in responses.items()}
+            plug_in = {name: risk[some] for name, risk in plug_in.items()}
+        rows = pairs.rows
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         self.committee_ = RiskCommittee(seed, self.n_jobs).fit(
             self._inputs(rows_of(X, rows), responses, plug_in),
-            loss,
-            weight,
+            pairs.losses,
+            pairs.weights,
             plug_in,
             n_columns=as_numbers(rows_of(X, rows[:1])).shape[1],
-            folds=None if independent else self._folds_of(fitted, groups) or None,
+            folds=pairs.folds or None,
             least=min(self.loss_.minimum, float(loss.min())),
-            until=until,
+            clock=clock,
         )
         self.seconds_ |= self.committee_.seconds
-        self._settle(self.committee_, Pairs(rows, loss, [], weight, groups))
+        self._settle(self.committee_, pairs._replace(folds=[]))
 
     def _held_out_risks(self, pairs: Pairs) -> Floats:
         raise AssertionError("the committee has estimated these in fit")
@@ -377,25 +416,23 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
     def _cross_fit_predictor(
         self, X: Any, y: NDArray[Any], prediction: ArrayLike | None, routed: Routed
     ) -> CrossFitted:
-        """Return the predictor's responses to rows that it was not fitted on."""
-        if self._is_built():
-            params = {**routed["predictor"], **routed["splitter"]}
-            self.predictor_ = self._build().fit(X, y, **params)
-            found = self.predictor_.held_out_
-            n_folds = int(found.fold.max()) + 1
-            return CrossFitted(np.arange(len(y)), found.fold, n_folds, (found.responses,))
+        """Return the responses of a given predictor to rows that it was not fitted on."""
         methods = {self.loss_.response, self._feature_method()}
         fitted = self._cross_fitted(X, y, prediction, routed, methods)
         if len(np.unique(fitted.rows)) < len(fitted.rows):
             raise ValueError("cv must hold out no row twice: trees judge rows they have not seen.")
         return fitted
 
-    def _predictor_seconds(self, total: float) -> dict[str, float]:
-        if not self._is_built():
-            return {"predictor": total}
+    def _fit_built(self, X: Any, y: NDArray[Any], routed: Routed, clock: Clock) -> CrossFitted:
+        """Build the predictor; return its responses to rows that it was not fitted on."""
+        params = {**routed["predictor"], **routed["splitter"]}
+        self.predictor_ = self._build(clock.share(PREDICTOR_SHARE)).fit(X, y, **params)
         stack = getattr(self.predictor_, "model_", self.predictor_)
         stack = getattr(stack, "mean_", stack)
-        return {f"predictor, {name}": took for name, took in stack.seconds_.items()}
+        self.seconds_ = {f"predictor, {name}": took for name, took in stack.seconds_.items()}
+        found = self.predictor_.held_out_
+        n_folds = int(found.fold.max()) + 1
+        return CrossFitted(np.arange(len(y)), found.fold, n_folds, (found.responses,))
 
     def _inputs(self, X: Any, responses: Responses | Given, plug_in: dict[str, Floats]) -> Floats:
         """Return what the risk is regressed on."""
@@ -421,9 +458,10 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
 
     def _settle(self, committee: RiskCommittee | RiskMixture, pairs: Pairs) -> None:
         """Choose, and keep the held-out risks of what was chosen."""
+        pairs = pairs.at(committee.rows)
         self._judge(committee, pairs.losses, pairs.weights)
         chosen = committee.held_out.pop(self._chosen)
-        del committee.held_out
+        del committee.held_out, committee.rows
         self._held_out = pairs.with_risks(self._clipped(chosen))
 
     def _judge(

@@ -8,16 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from condrisk._budget import Clock
 from condrisk._crossfit import CrossFitted, Split, align
 from condrisk._mixing import Pool, fit_pool, log_probabilities
 from condrisk.learners import StackedClassifier
-from condrisk.losses import ClassLoss, encode
+from condrisk.losses import AveragedLoss, ClassLoss, encode
 from condrisk.risk._base import BaseRisk, groups_of
+from condrisk.risk._label_chances import label_risk_and_floor
 from condrisk.risk._predictor import Routed
 from condrisk.risk._responses import Responses
 
 Floats = NDArray[np.float64]
 Given = dict[str, NDArray[Any]]
+
+# Of the time that is left, the share for a second model.
+SECOND_SHARE = 0.5
 
 
 class ClassPools(BaseRisk):
@@ -40,25 +45,29 @@ class ClassPools(BaseRisk):
         fitted: CrossFitted,
         weight: NDArray[Any] | None,
         routed: Routed,
-        until: float,
+        clock: Clock,
     ) -> None:
         """Learn to calibrate the predictor's probabilities, and to pool them with a second model's.
 
         A stack is a pool already; to any other predictor one is added, if there is time.
         """
         self._pools, self.second_model_ = {}, None
-        if not isinstance(self.loss_, ClassLoss) or self._task() != "classification":
+        one_loss = isinstance(self.loss_, ClassLoss) and self._task() == "classification"
+        if not one_loss or y.ndim == 2:
             return
         codes = encode(y, self.classes_)
         own = self._own_probabilities(fitted.responses[0])
         if own:
             self._pools["plug-in"] = fit_pool(log_probabilities(own), codes, weight)
         start = time.perf_counter()
-        if self._is_built() or start > until or len(np.unique(y)) < 2:
+        if self._is_built() or len(np.unique(y)) < 2:
+            return
+        self.seconds_["hybrid"] = 0.0
+        if not clock.left():
             return
         stack = StackedClassifier(
             cv=self._stack_folds(fitted),
-            time_budget=None if np.isinf(until) else until - start,
+            time_budget=clock.share(SECOND_SHARE),
             random_state=self.random_state,
         )
         groups = groups_of(routed, fitted.rows) if fitted.n_splits == 1 else None
@@ -93,6 +102,11 @@ class ClassPools(BaseRisk):
     ) -> dict[str, Floats]:
         """Return estimates that no regression is needed for: the plug-in risks of a classifier."""
         found = {}
+        of_labels = isinstance(self._classes, list) and self._feature_method() == "predict_proba"
+        if of_labels and isinstance(self.loss_, AveragedLoss):
+            chances = get_response(responses, "predict_proba")
+            response = get_response(responses, self.loss_.response)
+            found["plug-in"], _ = label_risk_and_floor(self.loss_, response, chances)
         for name, pool in self._pools.items():
             own = self._own_probabilities(responses)
             proba = pool(log_probabilities(own if name == "plug-in" else [*own, *second]))

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
-from sklearn.utils import check_random_state, indexable
+from sklearn.utils import indexable
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.metaestimators import available_if
@@ -23,6 +23,7 @@ from sklearn.utils.validation import (
 from condrisk._autologging import without_autologging
 from condrisk._crossfit import CrossFitted, Job, Split, cross_fit, make_splits
 from condrisk._delegate import Assessment
+from condrisk._progress import announce, printed
 from condrisk._routing import add_part, add_splitter, route_fit
 from condrisk._state import leaves_rows_out
 from condrisk._validation import LARGEST_RISK, check_vector, refuse_gradients, validated
@@ -81,6 +82,7 @@ class BaseRisk(
         "refit": ["boolean"],
         "n_jobs": [int, None],
         "random_state": ["random_state"],
+        "verbose": ["verbose"],
     }
 
     predictor: Any
@@ -90,6 +92,7 @@ class BaseRisk(
     clip: bool
     n_jobs: int | None
     random_state: Any
+    verbose: bool | int
     _pairs: Pairs | None
     _held_out: HeldOut | None
 
@@ -110,13 +113,15 @@ class BaseRisk(
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows. If the predictor is frozen or precomputed, rows that it was not fitted on.
-        y : array-like of shape (n_samples,)
-            Targets.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets. Several columns where predictor and loss take them: numbers, or 0 and 1 for
+            each label that a row may have.
         sample_weight : array-like of shape (n_samples,), optional
             Weights, for each part that takes them; a part that does not is named in a warning.
-        prediction : array-like of shape (n_samples,) or (n_samples, n_classes), optional
+        prediction : array-like of shape (n_samples,) or (n_samples, n_columns), optional
             Only with ``predictor="precomputed"``: the external predictor's response to each row
-            (numbers, labels, or class probabilities in the sorted order of the labels).
+            (numbers, labels, or class probabilities in the sorted order of the labels; of several
+            outputs a column for each).
         loss : array-like of shape (n_samples,), optional
             In place of `y`, for a frozen or precomputed predictor: the losses themselves, computed
             already. Only where realised losses are regressed.
@@ -141,26 +146,28 @@ class BaseRisk(
             X=X, y=y, sample_weight=sample_weight, prediction=prediction, loss=loss, **params
         )
         self._pairs = self._held_out = None
-        self.__dict__.pop("_target_task", None)
+        for forgotten in ("_target_task", "n_outputs_"):
+            self.__dict__.pop(forgotten, None)
         if loss is not None:
-            with without_autologging():
+            with without_autologging(), printed(type(self).__name__, self.verbose):
                 self._fit_losses(X, y, loss, sample_weight, prediction, params)
             return self
         X, y = self._check_rows(X, y)
         weight = _weights(sample_weight, X)
         self._check_prediction_use(prediction)
-        self.loss_ = get_loss(self.loss, task=self._task())
+        self.loss_ = self._loss_of(self.n_outputs_)
         self._check_response(f"loss {self.loss_.name!r}", self.loss_.response)
         self._check_parts()
         parts = self._parts_to_fit()
         check_clones(parts)
         routed = route_fit(self, parts, weight, params)
-        with without_autologging():
+        with without_autologging(), printed(type(self).__name__, self.verbose):
             try:
                 self._fit(X, y, prediction, weight, routed)
             except ValueError as error:
                 say_which_labels(error, y)
                 raise
+            announce("checks")
             warn_if_worse_than_constant(self, X, y, weight)
             warn_of_copies(self, X, y, routed)
         return self
@@ -251,15 +258,18 @@ class BaseRisk(
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Labels or numbers.
         """
         return self._responses_to(X, prediction).get("predict")
 
     @available_if(_predictor_has("predict_proba"))
     def predict_proba(self, X: Any) -> NDArray[Any]:
-        """Return the predictor's own class probabilities, shape (n_samples, n_classes)."""
-        return self._responses_to(X, None).get("predict_proba")
+        """Return the predictor's own class probabilities, for several labels in its own form."""
+        responses = self._responses_to(X, None)
+        if isinstance(self._classes, list):
+            return self.predictor_.predict_proba(X)
+        return responses.get("predict_proba")
 
     @available_if(_predictor_has("decision_function"))
     def decision_function(self, X: Any) -> NDArray[Any]:
@@ -295,7 +305,7 @@ class BaseRisk(
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Their targets. A class that the predictor has never seen costs what the loss says of
             probability zero; a cost matrix has no cost for it and raises.
         prediction : array-like, optional
@@ -316,7 +326,7 @@ class BaseRisk(
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows.
-        y : array-like of shape (n_samples,), optional
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             Their targets.
         prediction : array-like, optional
             Only with ``predictor="precomputed"``: the external predictor's responses.
@@ -353,7 +363,7 @@ class BaseRisk(
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows that neither predictor nor risk were fitted on.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Their targets.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows in the mean.
@@ -376,7 +386,7 @@ class BaseRisk(
         if self._task() != "classification":
             raise AttributeError(f"{type(self).__name__} of a regressor has no classes_.")
         check_is_fitted(self, "loss_")
-        return self._known_classes()
+        return self._own_classes()
 
     @property
     def held_out_(self) -> HeldOut:
@@ -419,7 +429,7 @@ class BaseRisk(
             fitted.rows,
             classifier=False,
             groups=groups,
-            random_state=_settled(self.random_state),
+            random_state=settled(self.random_state),
         )
 
     def _remember(
@@ -441,7 +451,7 @@ class BaseRisk(
             groups,
             **work,
         )
-        self._pairs = pairs.thinned(check_random_state(_settled(self.random_state)))
+        self._pairs = pairs.thinned(settled(self.random_state))
 
     def _regressed_out_of_fold(self, pairs: Pairs) -> NDArray[np.float64]:
         """Estimate the risk of each pair by a regressor of losses that has not seen it."""
@@ -451,12 +461,12 @@ class BaseRisk(
         return self._clipped(found.responses[0]["predict"])
 
     def _clipped(self, risk: Any) -> NDArray[np.float64]:
-        """Return what a regressor of losses says, at least the least loss if `clip` is set."""
+        """Return what a regressor of losses says, if `clip` is set within what the loss can be."""
         # A log-linear regressor overflows far away from its rows.
         risk = np.minimum(np.asarray(risk, dtype=np.float64).ravel(), LARGEST_RISK)
         if not np.isfinite(risk).all():
             raise ValueError("the regressor's estimate of the risk is NaN or -inf on some rows.")
-        return np.maximum(risk, self.loss_.minimum) if self.clip else risk
+        return np.clip(risk, self.loss_.minimum, self.loss_.maximum) if self.clip else risk
 
     # -- scikit-learn -------------------------------------------------------------------------
 
@@ -489,6 +499,6 @@ def groups_of(routed: Routed, rows: NDArray[np.intp]) -> NDArray[Any] | None:
     return None if groups is None else np.asarray(groups)[rows]
 
 
-def _settled(random_state: Any) -> Any:
+def settled(random_state: Any) -> int:
     """Return a seed; a generator of the user's is not drawn from for what is optional."""
     return int(random_state) if isinstance(random_state, Integral) else 0

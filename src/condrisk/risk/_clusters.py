@@ -26,10 +26,17 @@ Rows = NDArray[np.intp]
 FEWEST, MOST = 20, 500
 # Distances are taken from so many rows to all others, in so many columns, to so many neighbours.
 _MOST_ASKED, _MOST_COLUMNS, _N_NEIGHBORS = 1000, 32, 30
+# Among many rows fewer are compared, so that there are at most so many distances.
+_FEWEST_ASKED, _MOST_DISTANCES = 400, 200_000_000
 # Near copies: at most this share of the distance to the last neighbour, and by chance this rare.
 _NEAR, _BY_CHANCE = 0.1, 0.002
 # Numbers are replaced by their place between so many quantiles.
 _N_QUANTILES = 33
+# Which are those of about so many rows, if there are more.
+_ROWS_OF_QUANTILES = 50_000
+# A row is told from others by its columns as the digits of a number in this base: irrational, so
+# that rows which differ get numbers that differ.
+_MIXING = 0.7548776662466927
 # From so many columns on a tree of the rows is slower than all distances.
 _MANY_COLUMNS = 7
 
@@ -75,8 +82,10 @@ def coded_columns(X: Any) -> Floats | None:
     some = np.arange(X.shape[1])
     if len(some) > _MOST_COLUMNS:
         some = np.random.default_rng(0).choice(some, _MOST_COLUMNS, replace=False)
-    columns = (np.asarray(_safe_indexing(X, int(k), axis=1)) for k in some)
-    return np.column_stack([_coded(column) for column in columns])
+    coded = np.empty((X.shape[0], len(some)), dtype=np.float32)
+    for place, k in enumerate(some):
+        coded[:, place] = _coded(np.asarray(_safe_indexing(X, int(k), axis=1)))
+    return coded
 
 
 def _coded(column: NDArray[Any]) -> Floats:
@@ -88,18 +97,25 @@ def _coded(column: NDArray[Any]) -> Floats:
     finite = np.isfinite(values)
     if not finite.any():
         return np.zeros(len(values))
+    some = values[finite]
+    if len(some) > _ROWS_OF_QUANTILES:  # with both ends, between which all places are
+        ends = some.min(), some.max()
+        some = np.append(some[:: len(some) // _ROWS_OF_QUANTILES], ends)
     shares = np.linspace(0, 1, _N_QUANTILES)
-    quantiles, first = np.unique(np.quantile(values[finite], shares), return_index=True)
+    quantiles, first = np.unique(np.quantile(some, shares), return_index=True)
     return np.where(finite, np.interp(values, quantiles, shares[first]), -1.0)
 
 
 def find_clusters(columns: Floats, rng: np.random.Generator) -> Clusters:
     """Return clusters of copies, all of them or for many rows those of some."""
-    distinct, first, which = np.unique(columns, axis=0, return_index=True, return_inverse=True)
+    _, first, which = np.unique(_marks(columns), return_index=True, return_inverse=True)
+    distinct = columns if len(first) == len(columns) else columns[first]
+    which = np.arange(len(columns)) if distinct is columns else which
     n = len(distinct)
     if n < FEWEST:
         return Clusters([], np.empty(0, dtype=np.intp), 0.0)
-    asked = rng.permutation(n)[:_MOST_ASKED]
+    most = min(_MOST_ASKED, max(_FEWEST_ASKED, _MOST_DISTANCES // n))
+    asked = rng.permutation(n)[:most]
     algorithm = "brute" if columns.shape[1] >= _MANY_COLUMNS else "kd_tree"
     search = NearestNeighbors(n_neighbors=min(_N_NEIGHBORS, n - 1) + 1, algorithm=algorithm)
     found = search.fit(distinct).kneighbors(distinct[asked])
@@ -116,9 +132,17 @@ def find_clusters(columns: Floats, rng: np.random.Generator) -> Clusters:
     nearest = neighbors[speakers, foreign[speakers].argmax(axis=1)]
     return Clusters(
         _members(of_rows, labels[asked[speakers]], rng),
-        first[nearest],
+        nearest if distinct is columns else first[nearest],
         float(np.average(several, weights=np.bincount(which.ravel())[asked])),
     )
+
+
+def _marks(columns: Floats) -> NDArray[np.float64]:
+    """Return a number for each row, the same for equal rows: sorting these needs no copy of all."""
+    marks = np.zeros(len(columns))
+    for column in columns.T:
+        marks = marks * _MIXING + column
+    return marks
 
 
 def _near(distances: Floats, dimension: float) -> Floats:

@@ -10,9 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
+from condrisk._budget import MANY_ROWS, Clock
 from condrisk._crossfit import Split
 from condrisk._forests import grow_on_folds, predict_unseen
 from condrisk._mixing import convex_shares
+from condrisk._progress import announce
+from condrisk.learners import LossRegressor
 from condrisk.risk._correction import followed
 
 Floats = NDArray[np.float64]
@@ -98,11 +101,42 @@ class RootTrees(Trees):
         return self._roots.predict(X) ** 2 + self._variances.predict(X)
 
 
+# In this order a budget is spent; with how many times the seconds of the first each takes at most.
+TIMES = {
+    "extra-trees": 1.0,
+    "extra-trees on roots": 3.0,
+    "forest on the row": 4.0,
+    "forest on roots": 8.0,
+}
 MEMBERS: dict[str, tuple[type[Trees], type]] = {
     "extra-trees": (Trees, ExtraTreesRegressor),
     "forest on roots": (RootTrees, RandomForestRegressor),
     "extra-trees on roots": (RootTrees, ExtraTreesRegressor),
 }
+
+
+class ManyRows(Trees):
+    """A `LossRegressor`, for more rows than forests are worth growing on."""
+
+    def __init__(self, seed: int, n_jobs: int | None) -> None:
+        self._seed, self._n_jobs = seed, n_jobs
+
+    def fit(self, X: Floats, z: Floats, weight: Floats | None, folds: list[Split] | None) -> Self:
+        """Fit it; what it says of rows that it was not judged on is NaN."""
+        groups = None
+        if folds is not None:
+            groups = np.empty(len(z), dtype=np.intp)
+            for k, (_, own) in enumerate(folds):
+                groups[own] = k
+        model = LossRegressor(n_jobs=self._n_jobs, random_state=self._seed)
+        self._model = model.fit(X, z, weight, groups=groups)
+        self.held_out = model.held_out_
+        del model.held_out_
+        return self
+
+    def predict(self, X: Floats) -> Floats:
+        """Estimate the mean loss at each row."""
+        return self._model.predict(X)
 
 
 class RowTrees(Trees):
@@ -146,10 +180,12 @@ class RiskCommittee:
     ----------
     shares : dict of str to float
         The share of each candidate, the mean among them.
-    held_out : dict of str to ndarray of shape (n_rows,)
-        What each candidate says of each training row without having seen its loss.
+    rows : ndarray of int, shape (n_judged,)
+        The rows that candidates are judged on: all, or of many at most 50,000.
+    held_out : dict of str to ndarray of shape (n_judged,)
+        What each candidate says of each of them without having seen its loss.
     seconds : dict of str to float
-        What each regression took.
+        What each regression took; zero for those that there was no time for.
     """
 
     def __init__(self, seed: int, n_jobs: int | None) -> None:
@@ -165,7 +201,7 @@ class RiskCommittee:
         n_columns: int,
         folds: list[Split] | None,
         least: float,
-        until: float,
+        clock: Clock,
     ) -> Self:
         """Fit the regressions and find the shares.
 
@@ -185,8 +221,8 @@ class RiskCommittee:
             How rows that depend on each other are held out; None: out of bag, one by one.
         least : float
             No loss is below this.
-        until : float
-            No regression is begun after this, by `time.perf_counter`, but the first.
+        clock : Clock
+            The time left; the first regression is fitted whatever it is.
         """
         self._least, self._mean = least, float(np.average(loss, weights=weight))
         # Losses of mean one: their unit must not matter. Rounded, so that losses in other units
@@ -196,11 +232,14 @@ class RiskCommittee:
         self._members: dict[str, Trees] = {}
         self.seconds: dict[str, float] = {}
         if len(z) >= FEWEST_ROWS and np.ptp(z) > 0:
-            self._fit_members(X, z, weight, n_columns, folds, until)
+            self._fit_members(X, z, weight, n_columns, folds, clock)
         table = {name: member.held_out for name, member in self._members.items()}
         for name, estimate in at_hand.items():
             table[name] = (estimate - least) / self._scale
-        self._mix(table, z, np.ones(len(z)) if weight is None else weight)
+        known = np.isfinite(np.column_stack([*table.values(), z])).all(axis=1)
+        self.rows = np.flatnonzero(known)
+        table = {name: column[known] for name, column in table.items()}
+        self._mix(table, z[known], np.ones(len(self.rows)) if weight is None else weight[known])
         for member in self._members.values():
             del member.held_out
         return self
@@ -212,17 +251,24 @@ class RiskCommittee:
         weight: Floats | None,
         n_columns: int,
         folds: list[Split] | None,
-        until: float,
+        clock: Clock,
     ) -> None:
         members = {name: kind(of, self._seed, self._n_jobs) for name, (kind, of) in MEMBERS.items()}
         if len(z) <= FEW_ROWS:
             members["forest on the row"] = RowTrees(n_columns, self._seed, self._n_jobs)
-        for name, member in members.items():
+        if len(z) > MANY_ROWS:
+            members = {"regression": ManyRows(self._seed, self._n_jobs)}
+        self.seconds = dict.fromkeys(members, 0.0)
+        first = 0.0
+        for name in sorted(members, key=lambda name: TIMES.get(name, 1.0)):
             start = time.perf_counter()
-            if self._members and start > until:
+            if first and not clock.allows(first * TIMES[name]):
                 break
-            self._members[name] = member.fit(X, z, weight, folds)
+            announce(f"risk: {name}")
+            members[name].fit(X, z, weight, folds)
             self.seconds[name] = time.perf_counter() - start
+            first = first or self.seconds[name]
+        self._members = {name: members[name] for name in members if self.seconds[name]}
 
     def _mix(self, table: dict[str, Floats], z: Floats, weight: Floats) -> None:
         table = {**table, "mean": np.ones(len(z))}
@@ -248,6 +294,10 @@ class RiskCommittee:
     def keep(self, name: str) -> None:
         """Use one candidate in place of the mixture."""
         self.shares = {other: float(other == name) for other in self.shares}
+
+    def __getstate__(self) -> dict[str, Any]:
+        used = {name: member for name, member in self._members.items() if self.shares[name] > 0}
+        return {**vars(self), "_members": used}
 
     def predict(self, X: Floats, at_hand: dict[str, Floats]) -> Floats:
         """Estimate the mean loss at each row."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from condrisk._crossfit import rows_of
-from condrisk.losses import ClassLoss, Loss, encode
+from condrisk.losses import AveragedLoss, ClassLoss, Loss, encode
 from condrisk.risk._held_out import HeldOut
 
 Floats = NDArray[np.float64]
@@ -158,11 +158,30 @@ def best_constant(
     'always answering 90'
     """
     try:
+        if y.ndim == 2:
+            return _best_of_each_output(loss, y, weight, judged)
         if classes is None:
             return _best_number(loss, y, weight, judged)
         return _best_class(loss, y, weight, judged, classes)
     except Exception:  # a loss of the user's may refuse answers that no predictor gives
         return None
+
+
+def _best_of_each_output(
+    loss: Loss, y: NDArray[Any], weight: Floats, judged: NDArray[Any]
+) -> Constant | None:
+    if not isinstance(loss, AveragedLoss):
+        return None
+    labels = np.arange(2) if loss.task == "classification" else None
+    columns = zip(y.T, judged.T, strict=True)
+    found = [best_constant(loss.loss, own, weight, seen, labels) for own, seen in columns]
+    known = [constant for constant in found if constant is not None]
+    if len(known) < len(found):
+        return None
+    answers = ", ".join(constant.text.rsplit(maxsplit=1)[-1] for constant in known)
+    return Constant(
+        f"always answering ({answers})", loss.mean([constant.losses for constant in known])
+    )
 
 
 def _best_class(
@@ -194,8 +213,9 @@ def _best_number(
     some, share = y[::step], weight[::step]
     answers = np.quantile(some, QUANTILES, method="inverted_cdf").astype(np.float64)
     answers = np.append(np.unique(answers), np.average(y, weights=weight))
-    means = [np.average(loss(some, np.full(len(some), a)), weights=share) for a in answers]
-    best = float(answers[int(np.argmin(means))])
+    # One call for all answers: it takes a hundredth of the time of one for each.
+    losses = loss(np.tile(some, len(answers)), np.repeat(answers, len(some)))
+    best = float(answers[int(np.argmin(losses.reshape(len(answers), -1) @ share))])
     return Constant(f"always answering {best:.4g}", loss(judged, np.full(len(judged), best)))
 
 

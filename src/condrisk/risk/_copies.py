@@ -108,8 +108,13 @@ def sharing(clusters: Clusters, columns: Floats, y: NDArray[Any], *, classes: bo
     """Return the clusters that share their targets: the exact ones, the near ones, both, none."""
     row, copy = np.array([rows[:2] for rows in clusters.rows]).T
 
+    columns_of_y = y.reshape(len(y), -1)
+    # Outputs have units of their own.
+    unit = 1.0 if classes else columns_of_y.std(axis=0).clip(np.finfo(float).tiny)
+
     def apart(other: Rows) -> Floats:
-        return np.asarray(y[row] != y[other] if classes else np.abs(y[row] - y[other]), dtype=float)
+        here, there = columns_of_y[row], columns_of_y[other]
+        return (here != there if classes else np.abs(here - there) / unit).mean(axis=1)
 
     within, outside = apart(copy), apart(clusters.outside)
     exact = (columns[row] == columns[copy]).all(axis=1)

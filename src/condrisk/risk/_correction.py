@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesRegressor
 
+from condrisk._budget import MANY_ROWS, ROWS_PER_TREE
 from condrisk._crossfit import Split
 from condrisk._forests import grow_on_folds, predict_unseen
 from condrisk._mixing import convex_shares
+from condrisk._progress import announce
 
 Floats = NDArray[np.float64]
 
@@ -87,6 +89,7 @@ class Correction:
         # Weighted by the unit, a constant that is right on average is right in relative terms.
         weight = weight * unit / unit.mean()
         error = _capped((loss - plug_in) / unit, weight)
+        announce("risk: correction by realised losses")
         rows = _for_trees(inputs, share)
         line = self._fit_line(share, error, weight, folds)
         trees = self._fit_trees(rows, error, weight, folds)
@@ -124,6 +127,8 @@ class Correction:
             N_TREES,
             min_samples_leaf=LEAF_ROWS,
             max_features=FEATURES_TRIED,
+            bootstrap=len(error) > MANY_ROWS,
+            max_samples=ROWS_PER_TREE if len(error) > MANY_ROWS else None,
             n_jobs=self._n_jobs,
             random_state=self._seed,
         )

@@ -18,7 +18,7 @@ from condrisk._distributions import Conditional
 from condrisk._expected_loss import expected_loss, least_expected_loss, losses_at
 from condrisk._routing import routing_enabled
 from condrisk.learners import DistributionRegressor
-from condrisk.losses import Task
+from condrisk.losses import AveragedLoss, Loss, Task
 from condrisk.risk._base import BaseRisk
 from condrisk.risk._loss_law import LossPoints
 
@@ -32,7 +32,7 @@ class Plugged(NamedTuple):
     ----------
     risk : ndarray of shape (n_rows,)
         The expected loss.
-    mean, std : ndarray of shape (n_rows,)
+    mean, std : ndarray of shape (n_rows,) or (n_rows, n_outputs)
         Of the target.
     uncertainty : ndarray of shape (n_rows, n_columns)
         How far the models behind the mean disagree, where that is known.
@@ -42,6 +42,10 @@ class Plugged(NamedTuple):
     mean: Floats
     std: Floats
     uncertainty: Floats
+
+    def at(self, rows: NDArray[np.intp]) -> Plugged:
+        """Return some of the rows."""
+        return Plugged(*(column[rows] for column in self))
 
 
 class DistributionRisk(BaseRisk):
@@ -82,8 +86,22 @@ class DistributionRisk(BaseRisk):
             default.set_fit_request(sample_weight=True, groups=True)
         return default
 
+    def _check_outputs(self) -> None:
+        """Raise where the loss of several outputs is no mean over them."""
+        if self._has_several() and not isinstance(self.loss_, AveragedLoss):
+            raise ValueError(
+                f"loss {self.loss_.name!r} of several outputs depends on all of them at once, and "
+                f"{type(self).__name__} knows each by itself: use RegressionRisk or AutoRisk, or a "
+                f"loss that is a mean over outputs, as condrisk.losses.averaged makes."
+            )
+
     def _check_distribution(self) -> None:
         model = self._distribution()
+        if self._has_several() and is_frozen(model):
+            raise ValueError(
+                "distribution must not be frozen where y has several columns: one is fitted for "
+                "each of them."
+            )
         if not has_distribution(model):
             kind = "classifier" if is_classifier(model) else "model"
             raise ValueError(
@@ -105,7 +123,29 @@ class DistributionRisk(BaseRisk):
         params: dict[str, Any],
         groups: Any,
     ) -> Plugged:
-        """Fit the distribution; return what it says of held-out rows without having seen them."""
+        """Fit the distribution; return what it says of held-out rows without having seen them.
+
+        Of several outputs one for each: the loss is a mean over these.
+        """
+        if y.ndim == 1:
+            return self._fit_one(X, y, response, fitted, params, groups)
+        models, parts = [], []
+        for own, answer in zip(y.T, response.T, strict=True):
+            parts.append(self._fit_one(X, own, answer, fitted, params, groups))
+            models.append(self.distribution_)
+        self.distribution_ = models
+        return self._merged(parts)
+
+    def _fit_one(
+        self,
+        X: Any,
+        y: Floats,
+        response: Floats,
+        fitted: CrossFitted,
+        params: dict[str, Any],
+        groups: Any,
+    ) -> Plugged:
+        """Fit the distribution of one output."""
         model = seeded(self._distribution(), self.random_state)
         if is_frozen(model):
             self.distribution_ = model
@@ -118,11 +158,15 @@ class DistributionRisk(BaseRisk):
                 model.set_params(cv=self._distribution_folds(fitted))
             self.distribution_ = model.fit(rows_of(X, rows), y[rows], **own)
             law = model.held_out_conditional()
-            risk = expected_loss(self.loss_, response, law)
+            risk = expected_loss(self._loss_of_one(), response, law)
             return Plugged(risk, law.mean, law.std, model.held_out_.uncertainty)
         self.distribution_ = clone(model).fit(rows_of(X, rows), y[rows], **own)
         folds = self._folds_of(fitted, groups)
         return self._cross_fit_distribution(model, X, y, response, fitted, folds, params)
+
+    def _loss_of_one(self) -> Loss:
+        """Return the loss of one output."""
+        return self.loss_.loss if isinstance(self.loss_, AveragedLoss) else self.loss_
 
     def _distribution_folds(self, fitted: CrossFitted) -> int | list[Split]:
         """Return the predictor's own folds; a number stands for the same folds."""
@@ -155,22 +199,47 @@ class DistributionRisk(BaseRisk):
 
     def _plugged(self, X: Any, response: Floats) -> Plugged:
         """Return what the distribution says of rows with these responses."""
-        return self._plugged_by(self.distribution_, X, response)
+        if not isinstance(self.distribution_, list):
+            return self._plugged_by(self.distribution_, X, response)
+        columns = zip(self.distribution_, response.T, strict=True)
+        return self._merged([self._plugged_by(own, X, answer) for own, answer in columns])
 
-    def _laws(self, X: Any) -> Iterator[tuple[Any, Conditional, Floats]]:
-        return _laws(self.distribution_, self._rows_of_law(X, self._encoded(X)))
+    def _merged(self, parts: list[Plugged]) -> Plugged:
+        """Return what is known of several outputs, given what is known of each."""
+        assert isinstance(self.loss_, AveragedLoss)
+        risks, means, stds, uncertainties = zip(*parts, strict=True)
+        return Plugged(
+            self.loss_.mean(risks),
+            np.column_stack(means),
+            np.column_stack(stds),
+            np.hstack(uncertainties),
+        )
+
+    def _rows_at_law(self, X: Any) -> Any:
+        return self._rows_of_law(X, self._encoded(X))
 
     def _expected_and_least(self, X: Any, response: Floats) -> tuple[Floats, Floats]:
         """Return the expected loss of each row, and the least of any prediction."""
+        rows = self._rows_at_law(X)
+        if not isinstance(self.distribution_, list):
+            return self._bounds_by(self.distribution_, rows, response)
+        columns = zip(self.distribution_, response.T, strict=True)
+        parts = [self._bounds_by(own, rows, answer) for own, answer in columns]
+        assert isinstance(self.loss_, AveragedLoss)
+        expected, least = zip(*parts, strict=True)
+        return self.loss_.mean(expected), self.loss_.mean(least)
+
+    def _bounds_by(self, model: Any, X: Any, response: Floats) -> tuple[Floats, Floats]:
+        loss = self._loss_of_one()
         expected, least = np.empty(len(response)), np.empty(len(response))
-        for rows, law, _ in self._laws(X):
-            expected[rows] = expected_loss(self.loss_, response[rows], law)
-            least[rows] = least_expected_loss(self.loss_, response[rows], law)
+        for rows, law, _ in _laws(model, X):
+            expected[rows] = expected_loss(loss, response[rows], law)
+            least[rows] = least_expected_loss(loss, response[rows], law)
         return expected, least
 
     def _losses_of_points(self, X: Any, response: Floats) -> Iterator[LossPoints]:
         """Yield the losses at the points of the distribution, some rows at a time."""
-        for rows, law, _ in self._laws(X):
+        for rows, law, _ in _laws(self.distribution_, self._rows_at_law(X)):
             places = np.arange(len(response))[rows]
             for block in law.blocks():
                 own = response[places[block]]
@@ -179,7 +248,7 @@ class DistributionRisk(BaseRisk):
     def _plugged_by(self, model: Any, X: Any, response: Floats) -> Plugged:
         parts = []
         for rows, law, uncertainty in _laws(model, X):
-            risk = expected_loss(self.loss_, response[rows], law)
+            risk = expected_loss(self._loss_of_one(), response[rows], law)
             parts.append(Plugged(risk, law.mean, law.std, uncertainty))
         return Plugged(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 

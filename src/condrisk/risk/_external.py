@@ -14,13 +14,17 @@ from condrisk.risk._responses import Responses
 
 def has_tags(estimator: Any) -> bool:
     """Tell whether scikit-learn can ask an estimator, or a frozen one, for its tags."""
-    inner = estimator.estimator if is_frozen(estimator) else estimator
-    return hasattr(inner, "__sklearn_tags__")
+    return hasattr(_inside(estimator), "__sklearn_tags__")
 
 
-def tells_task(estimator: Any) -> bool:
-    """Tell whether an estimator says by its tags what kind it is."""
-    return has_tags(estimator) and get_tags(estimator).estimator_type is not None
+def kind_of(estimator: Any) -> str | None:
+    """Return what an estimator says by its tags that it is, such as "classifier"."""
+    # A FrozenEstimator would copy all the tags of what is inside to answer the same.
+    return get_tags(_inside(estimator)).estimator_type if has_tags(estimator) else None
+
+
+def _inside(estimator: Any) -> Any:
+    return estimator.estimator if is_frozen(estimator) else estimator
 
 
 def first_response(responses: Responses, predictor: Any) -> NDArray[Any]:

@@ -30,7 +30,9 @@ def beside(X: Any, response: NDArray[Any], classes: NDArray[Any] | None) -> Any:
 
 
 def _names(X: Any, columns: NDArray[Any], classes: NDArray[Any] | None) -> list[str]:
-    names = ["response"] if classes is None else [f"response_{label}" for label in classes]
+    labels = range(columns.shape[1]) if classes is None else classes
+    one = classes is None and len(labels) == 1
+    names = ["response"] if one else [f"response_{label}" for label in labels]
     taken = sorted(set(names) & {str(name) for name in X.columns})
     if taken:
         raise ValueError(

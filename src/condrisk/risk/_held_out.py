@@ -18,6 +18,20 @@ Floats = NDArray[np.float64]
 MOST_ROWS = 50_000
 
 
+def shuffled(n: int, seed: int) -> NDArray[np.intp]:
+    """Return the positions of n rows in an order that has nothing to do with folds.
+
+    Shuffled folds are what the same seed makes of the rows by itself: the first rows of its own
+    permutation would all be of one fold.
+    """
+    return np.random.RandomState([seed, n % 2**32]).permutation(n)
+
+
+def drawn(n: int, most: int, seed: int) -> NDArray[np.intp]:
+    """Return the positions of so many of n rows, drawn at random, in order."""
+    return np.sort(shuffled(n, seed)[:most])
+
+
 @dataclass(frozen=True, eq=False)
 class HeldOut:
     """Losses of rows that the predictor was not fitted on, and risks that g learnt without them.
@@ -70,13 +84,18 @@ class Pairs(NamedTuple):
     model: Any = None
     params: dict[str, Any] = {}  # noqa: RUF012
 
-    def thinned(self, random_state: np.random.RandomState) -> Pairs:
-        """Return at most `MOST_ROWS` of the pairs, drawn at random, as copies."""
+    def drawn(self, seed: int) -> NDArray[np.intp]:
+        """Return at most `MOST_ROWS` of the pairs, drawn at random, as positions."""
         n = len(self.rows)
-        kept = np.arange(n)
-        if n > MOST_ROWS:
-            kept = np.sort(random_state.permutation(n)[:MOST_ROWS])
-        place = np.full(n, -1)
+        return np.arange(n) if n <= MOST_ROWS else np.sort(shuffled(n, seed)[:MOST_ROWS])
+
+    def thinned(self, seed: int) -> Pairs:
+        """Return at most `MOST_ROWS` of the pairs, drawn at random, as copies."""
+        return self.at(self.drawn(seed))
+
+    def at(self, kept: NDArray[np.intp]) -> Pairs:
+        """Return some of the pairs, as copies."""
+        place = np.full(len(self.rows), -1)
         place[kept] = np.arange(len(kept))
         folds = [(place[a][place[a] >= 0], place[b][place[b] >= 0]) for a, b in self.folds]
         return self._replace(

@@ -72,7 +72,7 @@ class HybridRisk(ProbabilityModelsRisk, NumberHybrid, LossLawMixin):
     features : {"plug-in", "plug-in+x"}, default="plug-in"
         Whether the `regressor` also sees the row itself.
     clip : bool, default=True
-        Whether estimates below the least value of the loss are lifted to it.
+        Whether estimates below the least value of the loss, or above its greatest, are moved to it.
     cv : int, cross-validation splitter or iterable, default=5
         How to cross-fit what is not frozen, as for `RegressionRisk`.
     refit : bool, default=True
@@ -82,6 +82,8 @@ class HybridRisk(ProbabilityModelsRisk, NumberHybrid, LossLawMixin):
         How many fits to run at a time; the results do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seeds the folds and every part whose own random state is left open.
+    verbose : bool or int, default=False
+        Whether `fit` prints each part as it begins.
 
     Attributes
     ----------
@@ -94,8 +96,8 @@ class HybridRisk(ProbabilityModelsRisk, NumberHybrid, LossLawMixin):
         classifiers.
     scale_ : float
         What the pooled plug-in risk is multiplied by, for classifiers.
-    distribution_ : estimator
-        The fitted distribution, for regressors.
+    distribution_ : estimator or list of estimators
+        The fitted distribution, for regressors; of several outputs one for each.
     regressor_ : estimator or None
         The fitted regressor of losses.
     encoder_ : TableEncoder or None
@@ -158,6 +160,7 @@ class HybridRisk(ProbabilityModelsRisk, NumberHybrid, LossLawMixin):
         refit: bool = True,
         n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: bool | int = False,
     ) -> None:
         self.predictor = predictor
         self.loss = loss
@@ -170,6 +173,7 @@ class HybridRisk(ProbabilityModelsRisk, NumberHybrid, LossLawMixin):
         self.refit = refit
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     # -- fitting -----------------------------------------------------------------------------
 
@@ -340,7 +344,11 @@ class HybridRisk(ProbabilityModelsRisk, NumberHybrid, LossLawMixin):
         parts = {name: model for name, model in models if not is_frozen(model)}
         return parts if self.regressor is None else parts | {"regressor": self.regressor}
 
+    def _takes_several(self) -> bool:
+        return self._task() != "classification"
+
     def _check_parts(self) -> None:
+        self._check_outputs()
         check_regressor(self.regressor)
         if self._task() != "classification":
             self._refuse(probability=self.probability)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_method_params
 
 from condrisk._crossfit import CrossFitted, Job, cross_fit, rows_of, seeded
 from condrisk._expected_loss import LARGEST_GAP
-from condrisk.risk._base import groups_of
+from condrisk.risk._base import groups_of, settled
 from condrisk.risk._correction import Correction
 from condrisk.risk._distribution_risk import DistributionRisk, Plugged
 from condrisk.risk._held_out import Pairs
@@ -48,11 +48,14 @@ class NumberHybrid(DistributionRisk):
         found = self._fit_distribution(law_rows, y, response, fitted, params, groups)
         weight = None if sample_weight is None else sample_weight[fitted.rows]
         pairs = Pairs(fitted.rows, loss, self._folds_of(fitted, groups), weight, groups)
-        rows = rows_of(encoded, fitted.rows)
         self.regressor_ = self.correction_ = None
         if self.regressor is None:
-            self._held_out = pairs.with_risks(self._corrected(rows, response, found, pairs))
+            kept = pairs.drawn(settled(self.random_state))
+            some, rows = pairs.at(kept), rows_of(encoded, pairs.rows[kept])
+            risks = self._corrected(rows, response[kept], found.at(kept), some)
+            self._held_out = some.with_risks(risks)
         else:
+            rows = rows_of(encoded, fitted.rows)
             self._regress_errors(X, rows, response, found, pairs, fitted, routed)
 
     def _needs_numbers(self) -> bool:
@@ -128,9 +131,11 @@ def telling_inputs(X: Any, response: Floats, found: Plugged) -> Floats:
 
 
 def share_of_gap(response: Floats, found: Plugged) -> Floats:
-    """Return (f − m)² / ((f − m)² + v), zero where both are."""
+    """Return (f − m)² / ((f − m)² + v), zero where both are; of several outputs by their sums."""
     gap = np.minimum(np.abs(response - found.mean), LARGEST_GAP) ** 2
     total = gap + found.std**2
+    if gap.ndim == 2:
+        gap, total = gap.sum(axis=1), total.sum(axis=1)
     return np.divide(gap, total, out=np.zeros_like(total), where=total > 0)
 
 

@@ -93,6 +93,7 @@ class LossLawMixin(BaseRisk):
             Probabilities, by the fitted distribution of the target. A correction of the mean, as
             `HybridRisk` has, is not in them.
         """
+        self._check_one_output()
         responses = self._responses_to(X, prediction)
         limits = _thresholds(threshold, len(responses.get(self.loss_.response)))
         found = np.empty(len(limits))
@@ -120,12 +121,20 @@ class LossLawMixin(BaseRisk):
             The least t with P(loss ≤ t | x) at least the level, by the fitted distribution of the
             target. A correction of the mean, as `HybridRisk` has, is not in them.
         """
+        self._check_one_output()
         levels = check_quantiles(quantiles)
         responses = self._responses_to(X, prediction)
         found = np.empty((len(responses.get(self.loss_.response)), len(levels)))
         for rows, losses, weights in self._loss_points(X, responses):
             found[rows] = loss_quantiles(losses, weights, levels)
         return found
+
+    def _check_one_output(self) -> None:
+        if self._has_several():
+            raise ValueError(
+                "y had several columns, and what is known of each of them does not tell how they "
+                "vary together: only the mean of the loss is known, by predict_risk."
+            )
 
 
 def _thresholds(threshold: ArrayLike, n_rows: int) -> Floats:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from condrisk._budget import Clock
+from condrisk._progress import announce
 from condrisk.learners import LossRegressor
 from condrisk.risk._correction import followed
+from condrisk.risk._held_out import MOST_ROWS
 
 Floats = NDArray[np.float64]
 
@@ -38,56 +42,87 @@ class RiskMixture:
     ----------
     shares : dict of str to float
         The share of each candidate.
-    held_out : dict of str to ndarray of shape (n_rows,)
-        What each candidate, and the mixture, says of rows whose losses it has not seen.
+    rows : ndarray of int, shape (n_judged,)
+        The rows that candidates are judged on: those that every regression says something of
+        without having seen them. At most 50,000, and rows without weight.
+    held_out : dict of str to ndarray of shape (n_judged,)
+        What each candidate, and the mixture, says of these rows, whose losses it has not seen.
     seconds : dict of str to float
-        What each regression took.
+        What each regression took; zero for those that there was no time for.
     """
 
     def __init__(self, seed: int, n_jobs: int | None) -> None:
         self._seed, self._n_jobs = seed, n_jobs
 
-    def fit(
+    def regress(
         self,
-        inputs: dict[str, Floats],
-        known: dict[str, Floats],
+        inputs: dict[str, Callable[[], Floats]],
         loss: Floats,
         weight: Floats | None,
         groups: Any,
         *,
-        until: float,
+        clock: Clock,
+        expected: float,
     ) -> Self:
-        """Fit the regressions and find the shares.
+        """Fit the regressions.
 
         Parameters
         ----------
-        inputs : dict of str to ndarray of shape (n_rows, n_inputs)
-            The inputs of each regression.
-        known : dict of str to ndarray of shape (n_rows,)
-            Candidates that are at hand, the base among them, which have not seen the losses.
+        inputs : dict of str to callable
+            Returns the inputs of each regression, shape (n_rows, n_inputs).
         loss : ndarray of shape (n_rows,)
             Losses of rows that the predictor was not fitted on.
         weight : ndarray of shape (n_rows,) or None
             Their weights.
         groups : ndarray of shape (n_rows,) or None
             What is held out together.
-        until : float
-            No regression is begun after this, by `time.perf_counter`.
+        clock : Clock
+            The time left. What follows the regressions is to have as much as one of them.
+        expected : float
+            How many seconds a regression is expected to take.
         """
-        self._mean = float(np.average(loss, weights=weight))
         self._models: dict[str, LossRegressor] = {}
-        self.seconds: dict[str, float] = {}
-        self.held_out = {**known, "mean": np.full(len(loss), self._mean)}
+        self.seconds = dict.fromkeys(inputs, 0.0)
+        found: dict[str, Floats] = {}
         for name, rows in inputs.items():
             start = time.perf_counter()
-            if start > until:
+            if not clock.allows(2 * expected):
                 break
+            announce(f"risk: {name}")
             model = LossRegressor(n_jobs=self._n_jobs, random_state=self._seed)
-            self._models[name] = model.fit(rows, loss, weight, groups=groups)
-            seen = np.isnan(model.held_out_)
-            self.held_out[name] = np.where(seen, self._mean, model.held_out_)
+            self._models[name] = model.fit(rows(), loss, weight, groups=groups)
+            found[name] = model.held_out_
             del model.held_out_
-            self.seconds[name] = time.perf_counter() - start
+            self.seconds[name] = expected = time.perf_counter() - start
+        known = np.isfinite(np.column_stack([*found.values(), loss])).all(axis=1)
+        if weight is not None:
+            known |= weight == 0
+        self.rows = np.flatnonzero(known)
+        if len(self.rows) > MOST_ROWS:  # there is no regression
+            order = np.random.RandomState(self._seed).permutation(self.rows)
+            self.rows = np.sort(order[:MOST_ROWS])
+        mean = float(np.average(loss, weights=weight))
+        self.held_out = {
+            name: np.where(np.isnan(estimate), mean, estimate)[self.rows]
+            for name, estimate in found.items()
+        }
+        self._mean = mean
+        return self
+
+    def mix(self, known: dict[str, Floats], loss: Floats, weight: Floats | None) -> Self:
+        """Find the shares.
+
+        Parameters
+        ----------
+        known : dict of str to ndarray of shape (n_judged,)
+            Candidates that are at hand, the base among them, which have not seen the losses.
+        loss : ndarray of shape (n_judged,)
+            Losses of the rows judged.
+        weight : ndarray of shape (n_judged,) or None
+            Their weights.
+        """
+        mean = np.full(len(loss), self._mean)
+        self.held_out = {**known, "mean": mean, **self.held_out}
         self._mix(loss, np.ones(len(loss)) if weight is None else weight)
         return self
 
@@ -109,6 +144,10 @@ class RiskMixture:
         """Use one candidate in place of the mixture."""
         self.shares = {other: float(other == name) for other in self.shares}
         self._highest = np.inf
+
+    def __getstate__(self) -> dict[str, Any]:
+        used = {name: model for name, model in self._models.items() if self.shares[name] > 0}
+        return {**vars(self), "_models": used}
 
     def predict(self, inputs: dict[str, Any], known: dict[str, Floats]) -> Floats:
         """Estimate the mean loss at each row; inputs are functions that return arrays."""

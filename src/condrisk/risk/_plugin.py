@@ -11,10 +11,11 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 
 from condrisk._delegate import is_frozen
 from condrisk._expected_loss import class_loss_points, class_risk_and_floor
-from condrisk.losses import Task
+from condrisk.losses import AveragedLoss, Task
 from condrisk.risk._base import BaseRisk, groups_of
 from condrisk.risk._distribution_risk import DistributionRisk
 from condrisk.risk._held_out import Pairs
+from condrisk.risk._label_chances import label_risk_and_floor
 from condrisk.risk._loss_law import LossLawMixin, LossPoints
 from condrisk.risk._plugin_classes import ClassPlugIn
 from condrisk.risk._predictor import Routed
@@ -46,7 +47,8 @@ class PlugInRisk(ClassPlugIn, DistributionRisk, LossLawMixin):
         The model whose risk is wanted: cross-fitted here, frozen, or external.
     loss : str, Loss, array-like, callable or None, default=None
         What an error costs, as for `RegressionRisk`. None is the chance of being wrong for
-        classifiers and the squared error for regressors.
+        classifiers and the squared error for regressors. Of several outputs a mean over these,
+        for labels ``"hamming"`` if None.
     probability : classifier or None, default=None
         For classifiers, the model that estimates the class probabilities; frozen, it is used as
         it is. None is a
@@ -87,6 +89,8 @@ class PlugInRisk(ClassPlugIn, DistributionRisk, LossLawMixin):
         How many fits to run at a time; the results do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seeds the folds and every part whose own random state is left open.
+    verbose : bool or int, default=False
+        Whether `fit` prints each part as it begins.
 
     Attributes
     ----------
@@ -96,8 +100,8 @@ class PlugInRisk(ClassPlugIn, DistributionRisk, LossLawMixin):
         The fitted probability model, for classifiers.
     calibrator_ : estimator or None
         What maps its scores to calibrated probabilities, for classifiers.
-    distribution_ : estimator
-        The fitted distribution, for regressors.
+    distribution_ : estimator or list of estimators
+        The fitted distribution, for regressors; of several outputs one for each.
     encoder_ : TableEncoder or None
         For regressors, what makes numbers of the rows for learners of ours; None where there is no
         such learner, or where they are numbers already.
@@ -109,6 +113,8 @@ class PlugInRisk(ClassPlugIn, DistributionRisk, LossLawMixin):
     classes_ : ndarray of shape (n_classes,)
         The labels that the predictor knows. Classes that only one of predictor and probability
         model knows are aligned by label, with probability zero where unknown.
+    n_outputs_ : int
+        The number of columns of `y`.
     n_features_in_ : int
         The number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -168,6 +174,7 @@ class PlugInRisk(ClassPlugIn, DistributionRisk, LossLawMixin):
         refit: bool = True,
         n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: bool | int = False,
     ) -> None:
         self.predictor = predictor
         self.loss = loss
@@ -178,6 +185,7 @@ class PlugInRisk(ClassPlugIn, DistributionRisk, LossLawMixin):
         self.refit = refit
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     # -- fitting -----------------------------------------------------------------------------
 
@@ -222,6 +230,8 @@ class PlugInRisk(ClassPlugIn, DistributionRisk, LossLawMixin):
     def _plug_in_and_floor(self, X: Any, responses: Responses) -> tuple[Floats, Floats]:
         if self._task() != "classification":
             return self._expected_and_least(X, responses.get(self.loss_.response))
+        if isinstance(self.loss_, AveragedLoss):
+            return label_risk_and_floor(self.loss_, *self._class_law(X, responses))
         return class_risk_and_floor(self.loss_, *self._class_law(X, responses), self._labels)
 
     def _loss_points(self, X: Any, responses: Responses) -> Iterator[LossPoints]:
@@ -245,6 +255,7 @@ class PlugInRisk(ClassPlugIn, DistributionRisk, LossLawMixin):
         return {"probability": probability}
 
     def _check_parts(self) -> None:
+        self._check_outputs()
         if self._task() != "classification":
             other = None if self.calibration == "temperature" else self.calibration
             self._refuse(probability=self.probability, calibration=other)

@@ -21,10 +21,16 @@ from condrisk._crossfit import (
     seeded,
 )
 from condrisk._delegate import is_frozen
-from condrisk.losses import ClassLoss
+from condrisk.losses import AveragedLoss, ClassLoss
 from condrisk.risk._base import BaseRisk
 from condrisk.risk._calibration import as_matrix, fit_calibrator, warn_of_shifted_classes
 from condrisk.risk._held_out import Pairs
+from condrisk.risk._label_chances import (
+    calibrated_chances,
+    fit_label_calibrators,
+    label_risk_and_floor,
+    warn_of_shifted_labels,
+)
 from condrisk.risk._predictor import Routed
 from condrisk.risk._responses import Responses
 
@@ -156,7 +162,9 @@ class ClassPlugIn(BaseRisk):
             return None
         weight = None if sample_weight is None else sample_weight[fitted.rows]
         calibrator = self._calibrator_of(scores, y, weight)
-        if self.calibration == "temperature" and calibrator is not None:
+        if self.calibration == "temperature" and y.ndim == 2:
+            warn_of_shifted_labels(calibrated_chances(scores, calibrator), y, weight)
+        elif self.calibration == "temperature" and calibrator is not None:
             warn_of_shifted_classes(
                 calibrator.predict_proba(as_matrix(scores)), y, self.probability_.classes_, weight
             )
@@ -165,12 +173,15 @@ class ClassPlugIn(BaseRisk):
     def _calibrator_of(
         self, scores: NDArray[Any], y: NDArray[Any], weight: NDArray[Any] | None
     ) -> Any:
+        method = self.calibration or "temperature"
+        if y.ndim == 2:
+            return fit_label_calibrators(scores, y, method, weight)
         return fit_calibrator(
             scores,
             y,
             classes=self.probability_.classes_,
             response=self._method,
-            method=self.calibration or "temperature",
+            method=method,
             sample_weight=weight,
         )
 
@@ -200,20 +211,25 @@ class ClassPlugIn(BaseRisk):
         return self._expected(responses.get(self.loss_.response), proba)
 
     def _expected(self, response: NDArray[Any], proba: NDArray[np.float64]) -> NDArray[np.float64]:
-        assert isinstance(self.loss_, ClassLoss)
-        if response.ndim == 2 and response.shape[1] != len(self._labels):
-            response = align(response, self.classes_, self._labels)
-        risk = self.loss_.expected(response, proba, classes=self._labels)
+        if isinstance(self.loss_, AveragedLoss):
+            risk, _ = label_risk_and_floor(self.loss_, response, proba)
+        else:
+            assert isinstance(self.loss_, ClassLoss)
+            risk = self.loss_.expected(self._of_labels(response), proba, classes=self._labels)
         if not np.isfinite(risk).all():
             raise ValueError("the class probabilities of some rows are NaN or infinite.")
         return np.maximum(risk, self.loss_.minimum)  # rounding may fall an ulp below
 
     def _class_law(self, X: Any, responses: Responses) -> tuple[NDArray[Any], Any]:
         """Return the response of the predictor and the probabilities, with the same classes."""
-        response = responses.get(self.loss_.response)
-        if response.ndim == 2 and response.shape[1] != len(self._labels):
-            response = align(response, self.classes_, self._labels)
+        response = self._of_labels(responses.get(self.loss_.response))
         return response, self._proba(self._scores(X, responses), self.calibrator_)
+
+    def _of_labels(self, response: NDArray[Any]) -> NDArray[Any]:
+        """Return a response whose probabilities are those of the labels known here."""
+        if self.loss_.response == "predict" or response.shape[1] == len(self._labels):
+            return response
+        return align(response, self.classes_, self._labels)
 
     def _scores(self, X: Any, responses: Responses) -> NDArray[Any]:
         if self.probability_ is getattr(self, "predictor_", None):
@@ -221,6 +237,8 @@ class ClassPlugIn(BaseRisk):
         return respond(self.probability_, X, self._method)
 
     def _proba(self, scores: NDArray[Any], calibrator: Any) -> NDArray[np.float64]:
+        if isinstance(self.loss_, AveragedLoss):
+            return calibrated_chances(scores, calibrator)
         proba = scores if calibrator is None else calibrator.predict_proba(as_matrix(scores))
         known = self.probability_.classes_
         return proba if np.array_equal(known, self._labels) else align(proba, known, self._labels)
@@ -231,7 +249,8 @@ class ClassPlugIn(BaseRisk):
         scikit-learn's calibration prefers the decision function. That of a fold which lacks a
         class cannot be aligned with the others, probabilities can.
         """
-        if self.calibration is None or not hasattr(probability, "decision_function"):
+        one = y.ndim == 1 and hasattr(probability, "decision_function")
+        if self.calibration is None or not one:
             return "predict_proba"
         n_classes = len(np.unique(y))
         lacking = any(len(np.unique(y[train])) < n_classes for train, _ in splits)
@@ -240,6 +259,8 @@ class ClassPlugIn(BaseRisk):
 
     def _set_labels(self) -> None:
         """Order the labels: those of the predictor, then those that only the other model has."""
+        if isinstance(self.loss_, AveragedLoss):
+            return
         known = self.classes_
         extra = np.setdiff1d(self.probability_.classes_, known)
         self._labels = np.concatenate([known, extra]) if len(extra) else known
@@ -267,6 +288,11 @@ class ClassPlugIn(BaseRisk):
             )
         if hasattr(model, "predict_proba"):
             return
+        if self._has_several():
+            raise ValueError(
+                f"probability must have predict_proba where y has several columns of labels; "
+                f"{type(model).__name__} has not."
+            )
         if self.calibration is None or not hasattr(model, "decision_function"):
             raise ValueError(
                 f"probability must have predict_proba, or decision_function and a calibration; "

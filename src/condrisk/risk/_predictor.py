@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_array, column_or_1d, get_tags, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
@@ -19,9 +19,12 @@ from sklearn.utils.validation import (
 
 from condrisk._crossfit import CrossFitted, Job, Split, cross_fit, fit_on, make_splits, seeded
 from condrisk._delegate import is_frozen
+from condrisk._progress import announce
 from condrisk._validation import refuse_gradients
-from condrisk.losses import CostMatrix, Loss, Task, get_loss
-from condrisk.risk._external import first_response, has_tags, tells_task
+from condrisk.losses import CostMatrix, Loss, Task, get_loss, hamming
+from condrisk.risk._external import first_response, has_tags, kind_of
+from condrisk.risk._outputs import check_n_outputs, check_outputs, has_several_outputs
+from condrisk.risk._refusals import refuse_module
 from condrisk.risk._responses import (
     GivenResponses,
     Responses,
@@ -56,7 +59,8 @@ class PredictorMixin:
     refit: bool
     n_jobs: int | None
     random_state: Any
-    _classes: NDArray[Any] | None
+    n_outputs_: int
+    _classes: Any
 
     def _is_precomputed(self) -> bool:
         return isinstance(self.predictor, str) and self.predictor == PRECOMPUTED
@@ -65,7 +69,7 @@ class PredictorMixin:
         """Tell whether nothing is known of the predictor but what it predicts."""
         if self._is_precomputed():
             return True
-        return is_frozen(self.predictor) and not tells_task(self.predictor)
+        return is_frozen(self.predictor) and kind_of(self.predictor) is None
 
     def _has_to_fit_predictor(self) -> bool:
         return not self._is_precomputed() and not is_frozen(self.predictor)
@@ -84,9 +88,10 @@ class PredictorMixin:
                 f"RegressorMixin or ClassifierMixin and BaseEstimator, or give "
                 f"FrozenEstimator(predictor), fitted on other rows."
             )
-        if is_classifier(self.predictor):
+        kind = kind_of(self.predictor)
+        if kind == "classifier":
             return "classification"
-        if is_regressor(self.predictor):
+        if kind == "regressor":
             return "regression"
         raise ValueError(
             f"predictor must be a classifier or a regressor, got {type(self.predictor).__name__}."
@@ -114,15 +119,28 @@ class PredictorMixin:
         return self._given(prediction, _num_samples(X))
 
     def _given(self, prediction: Any, n_rows: int) -> GivenResponses:
-        return GivenResponses(check_prediction(prediction, n_rows, self._classes), self._classes)
+        n_outputs = self.__dict__.get("n_outputs_", 1)
+        found = check_prediction(prediction, n_rows, self._classes, n_outputs)
+        return GivenResponses(found, self._classes)
 
     def _known_classes(self) -> Any:
-        """Return the labels behind the columns of the response; None for regression."""
+        """Return the labels behind the columns of the response.
+
+        None for regression, and of several outputs: there a column is an output.
+        """
+        if isinstance(self._classes, list):
+            return None
         if self._is_precomputed() or self._classes is None:
             return self._classes
         if self._is_external():
             return getattr(self.predictor_, "classes_", self._classes)
         return self.predictor_.classes_
+
+    def _own_classes(self) -> Any:
+        """Return the labels of a classifier, for several outputs in its own form."""
+        if not isinstance(self._classes, list):
+            return self._known_classes()
+        return getattr(self.__dict__.get("predictor_"), "classes_", self._classes)
 
     def _losses(self, y: NDArray[Any], response: NDArray[Any]) -> NDArray[np.float64]:
         loss = self.loss_(y, response, classes=self._known_classes())
@@ -139,6 +157,10 @@ class PredictorMixin:
 
     # -- validation ---------------------------------------------------------------------------
 
+    def _validate_params(self) -> None:
+        refuse_module(self.predictor)
+        super()._validate_params()  # type: ignore[misc]
+
     def _check_rows(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         if y is None:
             raise ValueError(
@@ -149,20 +171,51 @@ class PredictorMixin:
         if self._task() is None and self.loss is None:
             self._target_task = task_of_target(y, argument="loss")
         y = self._check_y(y, X)
-        self._classes = np.unique(y) if self._task() == "classification" else None
+        self.n_outputs_ = y.shape[1] if y.ndim == 2 else 1
+        self._check_several(self.n_outputs_)
+        self._classes = None
+        if self._task() == "classification":
+            several = [np.arange(2)] * self.n_outputs_
+            self._classes = np.unique(y) if y.ndim == 1 else several
         return X, y
 
     def _check_y(self, y: Any, X: Any) -> NDArray[Any]:
-        """Return y as a validated column; several outputs are refused."""
+        """Return y validated, as a column or with a column for each output."""
         refuse_gradients(y=y)
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
         task = self._task()
-        if task == "classification":
-            _check_labels(y)
-        elif task == "regression":
-            y = check_array(y, ensure_2d=False, input_name="y", dtype=[np.float64, np.float32])
+        if has_several_outputs(y):
+            y = check_outputs(y, X, task)
+        else:
+            y = column_or_1d(y, warn=True)
+            check_consistent_length(X, y)
+            if task == "classification":
+                _check_labels(y)
+            elif task == "regression":
+                y = check_array(y, ensure_2d=False, input_name="y", dtype=[np.float64, np.float32])
+        check_n_outputs(y, self.__dict__.get("n_outputs_"))
         return y
+
+    def _has_several(self) -> bool:
+        """Tell whether y had several columns; of losses that were given nothing is known."""
+        return self.__dict__.get("n_outputs_", 1) > 1
+
+    def _takes_several(self) -> bool:
+        """Tell whether y may have several columns, if the predictor takes them."""
+        return True
+
+    def _check_several(self, n_outputs: int) -> None:
+        if n_outputs > 1 and not self._takes_several():
+            raise ValueError(
+                f"y must have one column for {type(self).__name__} of this predictor, got "
+                f"{n_outputs}: use RegressionRisk, PlugInRisk or AutoRisk with a predictor of "
+                f"several outputs, or fit one for each column."
+            )
+
+    def _loss_of(self, n_outputs: int) -> Loss:
+        """Return the loss of rows with so many outputs."""
+        if self.loss is None and n_outputs > 1 and self._task() == "classification":
+            return hamming
+        return get_loss(self.loss, task=self._task()).for_outputs(n_outputs)
 
     def _check_response(self, what: str, method: str) -> None:
         """Raise if the predictor cannot give the response that something needs."""
@@ -230,6 +283,7 @@ class PredictorMixin:
             return self._one_split(X, y, splits[0], methods, routed["predictor"])
         predictor = seeded(self.predictor, self.random_state)
         jobs = [Job(predictor, routed["predictor"], tuple(sorted(methods)))]
+        announce(f"{type(predictor).__name__}, all rows")
         self.predictor_ = clone(predictor).fit(X, y, **routed["predictor"])
         return cross_fit(jobs, X, y, splits, classes=self._classes, n_jobs=self.n_jobs)
 

@@ -9,6 +9,23 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
+from condrisk._delegate import is_frozen
+
+
+def refuse_module(predictor: Any) -> None:
+    """Refuse a bare module of torch, which can neither be fitted nor asked to predict."""
+    inner = predictor.estimator if is_frozen(predictor) else predictor
+    is_module = hasattr(inner, "forward") and hasattr(inner, "state_dict")
+    if isinstance(inner, type) or not is_module or hasattr(inner, "predict"):
+        return
+    name = type(inner).__name__
+    raise ValueError(
+        f"predictor: {name} is a module of torch, without fit and predict. To train it, give "
+        f"TorchClassifier(module) or TorchRegressor(module) of condrisk.torch. If it is trained, "
+        f'give FrozenEstimator of an object whose predict asks it, or "precomputed" and its '
+        f"outputs as prediction=."
+    )
+
 
 def check_clones(parts: dict[str, Any]) -> None:
     """Refuse a part that scikit-learn cannot clone: it has to be fitted several times.

@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import _check_method_params, _num_samples
 
 from condrisk._crossfit import CrossFitted, rows_of, seeded
+from condrisk._progress import announce
 from condrisk._routing import routing_enabled
 from condrisk.learners import LossRegressor
 from condrisk.risk._base import BaseRisk, check_regressor
@@ -50,7 +51,9 @@ class RegressionRisk(BaseRisk):
         ``"log_loss"``, ``"brier"``), a loss such as ``pinball(0.9)``, a cost matrix
         ``C[true, predicted]`` (in the order of `classes_`, or a labelled pandas frame), or a
         function ``fn(y_true, y_pred)`` (see `condrisk.losses.make_loss`). None is the squared
-        error for regressors and the chance of being wrong for classifiers.
+        error for regressors and the chance of being wrong for classifiers. Of several outputs
+        losses of numbers are their mean, `condrisk.losses.averaged` weights it, and None is
+        ``"hamming"`` for classifiers, the share of wrong labels.
     regressor : regressor or None, default=None
         What learns g; it gets the rows as they are. None is `condrisk.learners.LossRegressor`,
         made for noisy losses; its docstring gives the figures that speak for it. Frames, texts
@@ -63,7 +66,7 @@ class RegressionRisk(BaseRisk):
         losses hardly finds in the rows alone. "auto" asks nothing of an external predictor, and
         leaves images as they are.
     clip : bool, default=True
-        Whether estimates below the least value of the loss are lifted to it.
+        Whether estimates below the least value of the loss, or above its greatest, are moved to it.
     cv : int, cross-validation splitter or iterable, default=5
         How to cross-fit a predictor that is not frozen. A number means shuffled folds (stratified
         for classifiers) seeded by `random_state`; given ``groups``, folds that keep groups
@@ -75,6 +78,8 @@ class RegressionRisk(BaseRisk):
         How many fits to run at a time; the results do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seeds the folds and every part whose own random state is left open.
+    verbose : bool or int, default=False
+        Whether `fit` prints each part as it begins.
 
     Attributes
     ----------
@@ -97,7 +102,9 @@ class RegressionRisk(BaseRisk):
         what rules are fitted on. Estimated when first asked for, on at most 50,000 rows, which are
         kept until then. Not part of a model file.
     classes_ : ndarray of shape (n_classes,)
-        The labels, for classifiers.
+        The labels, for classifiers; of several outputs in the form that the predictor has.
+    n_outputs_ : int
+        The number of columns of `y`.
     n_features_in_ : int
         The number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -139,6 +146,7 @@ class RegressionRisk(BaseRisk):
         refit: bool = True,
         n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: bool | int = False,
     ) -> None:
         self.predictor = predictor
         self.loss = loss
@@ -149,6 +157,7 @@ class RegressionRisk(BaseRisk):
         self.refit = refit
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     def _parts(self) -> dict[str, Any]:
         if self.regressor is not None:
@@ -179,6 +188,7 @@ class RegressionRisk(BaseRisk):
         if self._task() == "classification":
             self._check_loss_classes(self.classes_)
         loss = self._losses(y[fitted.rows], fitted.responses[0][self.loss_.response])
+        announce("what refitting on all rows saves")
         self.refit_factor_ = factor_of_refit(self, X, y, loss, fitted, sample_weight, routed)
         self._regress(rows, loss, fitted, sample_weight, routed)
 
@@ -217,6 +227,7 @@ class RegressionRisk(BaseRisk):
             # Losses of one fold are those of one fitted predictor: what it lacks they share.
             params["groups"] = fitted.split
         regressor = seeded(self._parts()["regressor"], self.random_state)
+        announce(f"risk: {type(regressor).__name__} on realised losses")
         self.regressor_ = clone(regressor).fit(inputs, loss, **params)
         self._remember(
             fitted,

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condrisk._crossfit import CrossFitted, respond
-from condrisk.losses import encode
+from condrisk.losses import Task, encode
+from condrisk.risk._outputs import check_given_outputs
 
 
 class Responses:
@@ -33,17 +34,23 @@ class GivenResponses(Responses):
     ----------
     prediction : ndarray
         Labels or numbers, shape (n_samples,), or class probabilities, shape
-        (n_samples, n_classes).
-    classes : ndarray or None
-        The labels of the columns; None for regression.
+        (n_samples, n_classes). Of several outputs shape (n_samples, n_outputs): numbers, or labels
+        or their chances.
+    classes : ndarray, list of ndarray or None
+        The labels of the columns, of several outputs those of each; None for regression.
     """
 
-    def __init__(self, prediction: NDArray[Any], classes: NDArray[Any] | None) -> None:
+    def __init__(
+        self, prediction: NDArray[Any], classes: NDArray[Any] | list[NDArray[Any]] | None
+    ) -> None:
         self._prediction = prediction
         self._classes = classes
 
     def get(self, method: str) -> NDArray[Any]:
         """Return the response as far as it can be told from what was given."""
+        if isinstance(self._classes, list):
+            labels = (self._prediction > 0.5).astype(np.int64)
+            return labels if method == "predict" else self._prediction.astype(np.float64)
         if method == "predict" and self._prediction.ndim == 2 and self._classes is not None:
             return self._classes[np.argmax(self._prediction, axis=1)]
         if method == "predict_proba" and self._prediction.ndim == 1:
@@ -62,7 +69,9 @@ def held_out_at_once(
     return CrossFitted(rows, np.zeros(len(rows), dtype=np.intp), 1, (known,))
 
 
-def check_prediction(prediction: Any, n_rows: int, classes: NDArray[Any] | None) -> NDArray[Any]:
+def check_prediction(
+    prediction: Any, n_rows: int, classes: Any, n_outputs: int = 1
+) -> NDArray[Any]:
     """Validate the responses that a user gives for an external predictor."""
     if prediction is None:
         raise ValueError(
@@ -72,24 +81,33 @@ def check_prediction(prediction: Any, n_rows: int, classes: NDArray[Any] | None)
     array = np.asarray(prediction)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
+    if n_outputs > 1:
+        task: Task = "regression" if classes is None else "classification"
+        return _finite(check_given_outputs(array, (n_rows, n_outputs), task))
     if array.shape[:1] != (n_rows,) or array.ndim not in (1, 2):
         raise ValueError(
             f"prediction must have one row for each of the {n_rows} rows of X, "
             f"got shape {array.shape}."
         )
-    if array.dtype.kind in "fc" and not np.isfinite(array).all():
-        raise ValueError("prediction contains NaN or infinity; every row needs a finite value.")
+    _finite(array)
     if array.ndim == 2:
         _check_proba(array, classes)
     return array
 
 
-def check_some_are_classes(prediction: NDArray[Any], classes: NDArray[Any] | None) -> None:
+def _finite(array: NDArray[Any]) -> NDArray[Any]:
+    if array.dtype.kind in "fc" and not np.isfinite(array).all():
+        raise ValueError("prediction contains NaN or infinity; every row needs a finite value.")
+    return array
+
+
+def check_some_are_classes(prediction: NDArray[Any], classes: Any) -> None:
     """Refuse labels none of which is a class: they are something else.
 
     For the rows of a fit only: a single new row may well have a label that is no class.
     """
-    if prediction.ndim == 1 and classes is not None and (encode(prediction, classes) < 0).all():
+    one = prediction.ndim == 1 and isinstance(classes, np.ndarray)
+    if one and (encode(prediction, classes) < 0).all():
         raise ValueError(
             f"prediction holds none of the classes {classes.tolist()[:10]}: "
             f"give labels of y, a matrix of class probabilities, or, if y holds numbers and no "

@@ -26,10 +26,13 @@ def tags_of_risk(risk: Any, tags: Any) -> Any:
     tags.estimator_type = inner.estimator_type
     tags.classifier_tags = inner.classifier_tags
     tags.regressor_tags = inner.regressor_tags
-    if tags.classifier_tags is not None:
-        tags.classifier_tags.multi_label = False
+    if not risk._takes_several():
+        tags.target_tags.multi_output = False
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.multi_label = False
     if tags.regressor_tags is not None:
         tags.regressor_tags.poor_score = True  # score is minus an error, not an R²
+    tags.target_tags.multi_output = inner.target_tags.multi_output
     tags.target_tags.one_d_labels = inner.target_tags.one_d_labels
     tags.target_tags.positive_only = inner.target_tags.positive_only
     tags.input_tags.positive_only = inner.input_tags.positive_only

@@ -24,7 +24,7 @@ def feedback_weights(deferred: ArrayLike, propensity: ArrayLike) -> NDArray[np.f
     deferred : array-like of bool, shape (n_samples,)
         For each row that came in, whether it was deferred, so that its target is known.
     propensity : array-like of shape (n_samples,)
-        The chance with which it was asked, as known at that time
+        The chance with which it was deferred, as known at that time
         (`condrisk.deferral.ExploringRule.propensity`). Above 0, also for rows not asked: the
         weights are right only if every row had a chance.
 
@@ -58,14 +58,14 @@ def feedback_weights(deferred: ArrayLike, propensity: ArrayLike) -> NDArray[np.f
     if chance.min() <= 0 or chance.max() > 1:
         raise ValueError(
             f"propensity must lie above 0 and at most at 1, got {chance.min()} to {chance.max()}: "
-            f"of rows that are never asked about nothing can be learnt. Explore, as ExploringRule "
+            f"of rows that are never deferred nothing can be learnt. Explore, as ExploringRule "
             f"does."
         )
     lost = np.count_nonzero((chance == 1) & ~flags)
     if lost:
         raise ValueError(
-            f"deferred is False for {lost} row(s) of propensity 1: a row that was sure to be asked "
-            f"about has an answer, or its propensity was lower."
+            f"deferred is False for {lost} row(s) of propensity 1: a row that was sure to be "
+            f"deferred has an answer, or its propensity was lower."
         )
     deviation = flags.sum() - chance.sum()
     spread = np.sqrt((chance * (1 - chance)).sum())

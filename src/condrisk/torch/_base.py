@@ -21,9 +21,10 @@ from condrisk.torch._forward import Batches
 from condrisk.torch._images import InputSpec, channel_statistics, prepare, upload
 from condrisk.torch._module import make_module, module_arguments, try_out
 from condrisk.torch._network import Network, to_device
+from condrisk.torch._random import RandomNumbers
 from condrisk.torch._recipe import Recipe, hold_out
 from condrisk.torch._steps import Objective, TrainingRows
-from condrisk.torch._training import make_validation, resolve_device, seeded, train
+from condrisk.torch._training import make_validation, own_stream, resolve_device, train
 
 
 class Task(NamedTuple):
@@ -103,6 +104,17 @@ class BaseTorch(BaseEstimator):
         self.input_shape_ = inputs.shape[1:]
         device = resolve_device(self.device)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        with own_stream(device):
+            self._train_on(device, inputs, task, weight, seed)
+
+    def _train_on(
+        self,
+        device: torch.device,
+        inputs: NDArray[Any],
+        task: Task,
+        weight: NDArray[np.float64],
+        seed: int,
+    ) -> None:
         training, validation = (
             _on_device(inputs, task.targets, weight, rows, device)
             for rows in self._split(task.targets, seed)
@@ -111,17 +123,19 @@ class BaseTorch(BaseEstimator):
         arguments = module_arguments(
             self.module, self.module_params, num_classes=task.n_outputs, **n_inputs
         )
-        with seeded(seed, device):
+        numbers = RandomNumbers(seed, device)
+        with numbers:
             net = to_device(make_module(self.module, arguments), device)
             spec = InputSpec(*channel_statistics(training.pixels), self._input_size(net, inputs))
             sample = prepare(training.pixels[:2], spec)
             self.embedding_size_ = try_out(net, sample, task.n_outputs)
-            validate = None
-            if len(validation.pixels):
-                held_out = Batches(validation.pixels, spec, device, False, self.batch_size)
-                validate = make_validation(held_out, validation, task.validation_objective)
-            recipe = self._recipe(seed)
-            net, self.history_ = train(net, training, spec, recipe, task.objective, validate)
+        validate = None
+        if len(validation.pixels):
+            held_out = Batches(validation.pixels, spec, device, False, self.batch_size)
+            validate = make_validation(held_out, validation, task.validation_objective)
+        net, self.history_ = train(
+            net, training, spec, self._recipe(seed), task.objective, numbers, validate
+        )
         batch = min(self.batch_size, len(training.pixels))
         self.network_ = Network.of(net, spec, module=self.module, arguments=arguments, batch=batch)
 

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from condrisk.torch._forward import outputs_of
 from condrisk.torch._images import InputSpec, crop_and_flip, cut_out, largest_shift, prepare
+from condrisk.torch._random import RandomNumbers
 from condrisk.torch._recipe import Recipe
 
 Objective = Callable[[Tensor, Tensor], Tensor]
@@ -36,7 +37,8 @@ class CapturedFunction:
 
     On a GPU the first runs are plain ones on a side stream, as CUDA graphs want it; then one run
     is captured, and from there on the host only asks for the whole of it again. All runs do their
-    work: what is captured is not executed by that, so nothing has to be undone.
+    work: what is captured is not executed by that, so nothing has to be undone. Plain runs draw
+    their random numbers in turn with other threads; replays need not wait for any.
 
     Parameters
     ----------
@@ -46,10 +48,19 @@ class CapturedFunction:
         Where it runs.
     n_runs : int
         How often it will run at most.
+    numbers : RandomNumbers
+        What it draws.
     """
 
-    def __init__(self, function: Callable[[], None], device: torch.device, n_runs: int) -> None:
+    def __init__(
+        self,
+        function: Callable[[], None],
+        device: torch.device,
+        n_runs: int,
+        numbers: RandomNumbers,
+    ) -> None:
         self._function = function
+        self._numbers = numbers
         self._graph: Any = None
         self._plain = device.type != "cuda" or n_runs < FEWEST_STEPS
         self._n_runs = 0
@@ -63,13 +74,16 @@ class CapturedFunction:
     def __call__(self) -> None:
         """Run it, or ask the GPU to."""
         if self._graph is None and not self._plain and self._n_runs >= WARM_UP_RUNS:
-            self._capture()
+            with self._numbers:
+                self._capture()
         if self._graph is not None:
             self._graph.replay()
-        elif self._plain:
-            self._function()
-        else:
-            self._warm_up()
+            return
+        with self._numbers:
+            if self._plain:
+                self._function()
+            else:
+                self._warm_up()
 
     def _warm_up(self) -> None:
         assert self._side is not None
@@ -82,7 +96,8 @@ class CapturedFunction:
     def _capture(self) -> None:
         graph = torch.cuda.CUDAGraph()
         try:
-            with torch.cuda.graph(graph):
+            # What other threads ask of the GPU meanwhile is none of this graph's business.
+            with torch.cuda.graph(graph, stream=self._side, capture_error_mode="thread_local"):
                 self._function()
         except RuntimeError as error:
             self._plain = True
@@ -111,10 +126,18 @@ class Steps:
         The loss of each row, from outputs and targets.
     recipe : Recipe
         How to train.
+    numbers : RandomNumbers
+        What the network draws, for dropout and the like.
     """
 
     def __init__(
-        self, net: Any, rows: TrainingRows, spec: InputSpec, objective: Objective, recipe: Recipe
+        self,
+        net: Any,
+        rows: TrainingRows,
+        spec: InputSpec,
+        objective: Objective,
+        recipe: Recipe,
+        numbers: RandomNumbers,
     ) -> None:
         self.net, self.rows, self.spec = net, rows, spec
         self.objective, self.recipe = objective, recipe
@@ -140,7 +163,7 @@ class Steps:
             fused=True,
             capturable=device.type == "cuda",
         )
-        self.run = CapturedFunction(self._step, device, recipe.epochs * self.n_steps)
+        self.run = CapturedFunction(self._step, device, recipe.epochs * self.n_steps, numbers)
 
     def epoch(self, controls: NDArray[Any]) -> float:
         """Go through the rows once and return the mean loss; the host waits at the end only."""

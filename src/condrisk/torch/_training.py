@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from condrisk.torch._forward import Batches
 from condrisk.torch._images import InputSpec
+from condrisk.torch._random import RandomNumbers
 from condrisk.torch._recipe import Recipe, controls
 from condrisk.torch._steps import Objective, Steps, TrainingRows
 
@@ -40,21 +41,11 @@ def resolve_device(device: str, *, strict: bool = True) -> torch.device:
     return torch.device("cpu")
 
 
-@contextlib.contextmanager
-def seeded(seed: int, device: torch.device) -> Iterator[None]:
-    """Seed torch, and have it repeat itself on a GPU; afterwards all is as it was."""
-    gpus = [device] if device.type == "cuda" else []
-    with torch.random.fork_rng(devices=gpus):
-        torch.default_generator.manual_seed(seed)
-        if not gpus:
-            yield
-            return
-        with (
-            torch.cuda.device(device),
-            torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True),
-        ):
-            torch.cuda.manual_seed(seed)
-            yield
+def own_stream(device: torch.device) -> contextlib.AbstractContextManager[object]:
+    """Have what follows in this thread done beside what other threads ask of the same GPU."""
+    if device.type != "cuda":
+        return contextlib.nullcontext()
+    return torch.cuda.stream(torch.cuda.Stream(device))
 
 
 def cross_entropy(smoothing: float) -> Objective:
@@ -79,6 +70,7 @@ def train(
     spec: InputSpec,
     recipe: Recipe,
     objective: Objective,
+    numbers: RandomNumbers,
     validate: Callable[[Any], float] | None = None,
 ) -> tuple[Any, History]:
     """Train a network on the device on which it is.
@@ -95,6 +87,8 @@ def train(
         How to train.
     objective : callable
         The loss of each row, from outputs and targets.
+    numbers : RandomNumbers
+        What the network draws, for dropout and the like.
     validate : callable, optional
         Gives the loss of a network on rows held out, by which the best epoch is kept.
 
@@ -105,7 +99,7 @@ def train(
     history : dict of str to list of float
         Figures of each epoch.
     """
-    steps = Steps(net, rows, spec, objective, recipe)
+    steps = Steps(net, rows, spec, objective, recipe, numbers)
     history: History = {"train_loss": [], "learning_rate": [], "seconds": []}
     best = _BestEpoch(recipe.patience)
     for of_epoch in controls(recipe, steps.n_steps):
@@ -119,7 +113,8 @@ def train(
         history["train_loss"].append(loss)
         history["learning_rate"].append(float(of_epoch[-1, 0]))
         if validate is not None:
-            held_out = validate(steps.trained())
+            with numbers:
+                held_out = validate(steps.trained())
             history.setdefault("validation_loss", []).append(held_out)
             best.consider(held_out, steps.trained())
         history["seconds"].append(time.perf_counter() - began)

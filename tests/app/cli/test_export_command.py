@@ -68,6 +68,21 @@ def test_mlflow_is_what_a_folder_means(place, tmp_path):
     result = run(place / "model.skops", "-o", tmp_path / "flow")
     assert result.exit_code == 0, result.output
     assert (tmp_path / "flow" / "MLmodel").exists()
+    assert "is there already" in run(place / "model.skops", "-o", tmp_path / "flow").output
+    (tmp_path / "flow" / "older").touch()
+    again = run(place / "model.skops", "-o", tmp_path / "flow", "--overwrite")
+    assert again.exit_code == 0, again.output
+    assert (tmp_path / "flow" / "MLmodel").exists()
+    assert not (tmp_path / "flow" / "older").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["flow"]
+
+
+def test_a_folder_of_something_else_is_never_replaced(place, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").touch()
+    result = run(place / "model.skops", "-o", tmp_path / "mine", "--overwrite")
+    assert result.exit_code == 2
+    assert (tmp_path / "mine" / "thesis.tex").exists()
 
 
 @pytest.mark.filterwarnings("ignore")  # MLflow and pandas, of each other
@@ -96,6 +111,7 @@ def test_what_a_file_holds_is_trusted_by_name(tmp_path):
         ("model.skops", "a.onnx", ["--check", "none.csv"], "none.csv does not exist"),
         ("model.skops", "no folder/a.onnx", [], "no folder"),
         ("model.skops", ".", ["--format", "mlflow"], "is there already"),
+        ("model.skops", "a.txt", [], "a.txt tells no format"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_exit_code_two(

@@ -41,7 +41,8 @@ def folder(tmp_path, monkeypatch):
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, ["fit", *map(str, arguments)])
+    # So wide that figures and their intervals stand in one line.
+    return CliRunner().invoke(app, ["fit", *map(str, arguments)], env={"COLUMNS": "120"})
 
 
 def test_it_fits_and_says_what_to_expect_whatever_the_format(folder):
@@ -53,16 +54,19 @@ def test_it_fits_and_says_what_to_expect_whatever_the_format(folder):
         figures = read_manifest(f"{ending}.skops")["evaluation"]
         for part in (
             f"{file}: regression of y from 2 columns, loss squared_error",
-            "column 'name' is left out: it is text with 200 distinct values",
             "always defer",
             "never defer",
-            f"{figures['deferral_loss']['value']:.3g} [{figures['deferral_loss']['low']:.2g}, ",
+            f"{figures['deferral_loss']['value']:.3g} [{figures['deferral_loss']['low']:.3g}, ",
             f"{100 * figures['deferral_rate']['value']:.1f} % [",
             "Measured on 40 rows that this model was not fitted on",
-            "95% intervals, of losses by Student's t",
+            "95 % intervals, those of losses by Student's t",
+            "At a cost of 0.3",
+            "realised losses",
             f"condrisk score {ending}.skops",
         ):
             assert part in result.stdout
+        left_out = "Note: column 'name' is left out: it is text with 200 distinct values."
+        assert left_out in result.stderr
         model = open_model(f"{ending}.skops")
         assert model.schema.n_rows == 200
         decision = model.decide(check_rows(model.schema, table()).good)
@@ -79,8 +83,9 @@ def test_machines_get_one_object(folder):
     assert found["output"] == "model.skops"
     assert found["notes"] == ["column 'name' is left out: it is text with 200 distinct values"]
     manifest = read_manifest("model.skops")
-    assert {name: found[name] for name in manifest if name != "profile"} == {
-        name: value for name, value in manifest.items() if name != "profile"
+    rows = ("profile", "held_out")  # of single rows and groups of them, for other commands
+    assert {name: found[name] for name in manifest if name not in rows} == {
+        name: value for name, value in manifest.items() if name not in rows
     }
 
 
@@ -102,20 +107,69 @@ def test_a_promise_is_printed(folder):
     assert result.exit_code == 0, result.output
     assert "mean loss of accepted rows <= 0.9 with probability >= 0.8" in result.stdout
     assert "that this model was not fitted on" in result.stdout
-    assert "95% intervals, of losses by betting" in result.stdout
+    assert "those of losses by a method that holds" in result.stdout
+
+
+def test_a_guarantee_for_every_group_is_printed_kept_in_the_file_and_shown_in_the_report(folder):
+    rng = np.random.default_rng(1)
+    city, x = rng.choice(["Oslo", "Rome"], 600), rng.uniform(-1, 1, 600)
+    wrong = rng.random(600) < np.where(city == "Rome", 0.4, 0.02)
+    answer = np.where((x > 0) != wrong, "yes", "no")
+    pl.DataFrame({"x": x, "city": city, "answer": answer}).write_csv("people.csv")
+    options = ("--risk-target", 0.2, "--predictor", "linear", "--holdout", 0)
+    result = run("people.csv", "--target", "answer", *options, "--subgroup", "city")
+    assert result.exit_code == 0, result.output
+    assert "in each of the 2 groups by city, all at once," in result.stdout
+    model = open_model("model.skops")
+    assert model.model.rule_.group_names_ == ["city = Oslo", "city = Rome"]
+    new = pl.DataFrame({"x": [0.5] * 3, "city": ["Oslo", "Rome", "Bern"]})
+    decision = model.decide(check_rows(model.schema, new).good)
+    assert decision.deferred.tolist() == [False, True, True]
+    assert "2 groups by city" in decision.guarantee
+    report = CliRunner().invoke(app, ["report", "model.skops", "people.csv", "-o", "page.html"])
+    assert report.exit_code == 0, report.output
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    assert "Groups with a guarantee" in page
+    assert "city = Rome" in page
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["nothing.csv", "--target", "y", "--cost", 1], "nothing.csv does not exist."),
-        (["train.csv", "--target", "z", "--cost", 1], "target 'z' is not a column"),
-        (["train.csv", "--target", "y"], "one of cost, budget and risk_target must be given"),
-        (["train.csv", "--target", "y", "--cost", -1], "cost is a price"),
+        (["train.csv", "--target", "z", "--cost", 1], "--target 'z' is not a column"),
+        (["train.csv", "--target", "y"], "give --cost 0.1 (defer where"),
+        (["train.csv", "--target", "y", "--cost", -1], "cost must be a number"),
+        (["train.csv", "--target", "y", "--cost", 1, "--cost-column", "x"], "exclude each other"),
+        (["train.csv", "--target", "y", "--cost-column", "x"], "but a cost must be a number"),
+        (["train.csv", "--target", "y", "--cost-column", "fee"], "--cost-column 'fee' is not a"),
+        (
+            ["train.csv", "--target", "y", "--cost-column", "x", "--drop", "x"],
+            "'x' is needed, and cannot be in drop",
+        ),
+        (
+            ["train.csv", "--target", "y", "--cost-column", "x", "--budget", 0.1],
+            "--cost-column and --budget exclude each other",
+        ),
+        (
+            ["train.csv", "--target", "y", "--cost", 1, "--loss", "zero_one", "--cost-matrix", "c"],
+            "--loss and --cost-matrix exclude each other",
+        ),
+        (["train.csv", "--target", "y", "--cost", 1, "--time", "when"], "time 'when' is not a"),
+        (["train.csv", "--target", "y", "--cost", 1, "--cost-matrix", "no.csv"], "no.csv does not"),
+        (
+            ["train.csv", "--target", "y", "--cost", 1, "--cost-matrix", "train.csv"],
+            "a cost must be",
+        ),
         (["train.csv", "--target", "y", "--cost", 1, "-o", "no/m.skops"], "does not exist."),
         (["train.csv", "--target", "y", "--cost", 1, "-o", "."], "is a folder"),
         (["train.csv", "--target", "y", "--cost", 1, "--predictor", "x:y"], "Say --trust"),
         (["train.csv", "--target", "y", "--risk-target", 1], "cap must be given"),
+        (["train.csv", "--target", "y", "--cost", 1, "--subgroup", "x"], "without --risk-target"),
+        (
+            ["train.csv", "--target", "group", "--risk-target", 1, "--subgroup", "name"],
+            "'name' is no input of the model",
+        ),
     ],
 )
 def test_wrong_input_ends_with_a_sentence_and_two(folder, arguments, message):
@@ -125,6 +179,29 @@ def test_wrong_input_ends_with_a_sentence_and_two(folder, arguments, message):
     assert "Traceback" not in result.output
     assert not result.stdout
     assert not list(folder.glob("*.skops"))
+
+
+def test_time_and_costs_come_from_columns_and_files(folder):
+    rows = table().with_columns(week=pl.int_range(200), fee=pl.lit(0.3))
+    rows.with_columns(
+        y=pl.when(pl.col("y") > 0).then(pl.lit("up")).otherwise(pl.lit("down"))
+    ).write_csv("rows.csv")
+    (folder / "costs.csv").write_text("true,up,down\nup,0,3\ndown,1,0\n")
+    result = run(
+        *("rows.csv", "--target", "y", "--cost-column", "fee", "--cost-matrix", "costs.csv"),
+        *("--time", "week", "--predictor", "linear"),
+    )
+    assert result.exit_code == 0, result.output
+    assert "the last 40 rows by 'week' are held out, from 160 on" in result.stderr
+    said = " ".join(result.stdout.split())
+    assert "in the column 'fee'" in said
+    assert "loss cost_matrix" in said
+    manifest = read_manifest("model.skops")
+    assert [column["name"] for column in manifest["schema"]["columns"]] == ["x", "group"]
+    assert json.loads(run(
+        *("rows.csv", "--target", "y", "--cost", 1, "--predictor", "linear", "--json"),
+        *("--only", "x", "--time", "week", "--overwrite"),
+    ).stdout)["verdict"][0].startswith("At a cost of 100 % of an error")  # fmt: skip
 
 
 def test_names_in_a_table_are_not_obeyed(folder):
@@ -141,7 +218,7 @@ def test_help_teaches_and_stays_quick():
     result = run("--help")
     text = " ".join(result.stdout.replace("│", " ").split())
     assert result.exit_code == 0
-    for word in ("price of asking", "--predictions", "--trust", "patients.csv --target outcome"):
+    for word in ("cost of deferring", "--predictions", "--trust", "patients.csv --target outcome"):
         assert word in text
     code = (
         "import sys; import condrisk.app.cli._fit, condrisk.app.cli._inspect;"

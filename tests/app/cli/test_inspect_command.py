@@ -59,15 +59,18 @@ def test_a_file_that_cannot_be_loaded_can_be_inspected(path, tmp_path):
     with ZipFile(path) as file:
         manifest = json.loads(file.read("manifest.json"))
     manifest["versions"] = {"scikit-learn": "0.1"}
-    manifest["predictor"] = "[bold]x[/] \x1b[31m red"
     other = tmp_path / "other.skops"
-    with ZipFile(other, "w") as file:
-        file.writestr("manifest.json", json.dumps(manifest))
-        file.writestr("schema.json", "nothing")
-    result = run(other)
-    assert result.exit_code == 0
-    assert "scikit-learn 0.1" in result.stdout
-    assert "[bold]x[/] \ufffd[31m red" in result.stdout  # shown, not obeyed
+    for predictor, code in (("[bold]x[/] red", 0), ("\x1b[31m red", 2)):
+        manifest["predictor"] = predictor
+        with ZipFile(other, "w") as file:
+            file.writestr("manifest.json", json.dumps(manifest))
+            file.writestr("schema.json", "nothing")
+        result = run(other)
+        assert result.exit_code == code
+        assert "\x1b[31m" not in result.output  # no file tells the terminal what to do
+        if code == 0:
+            assert "scikit-learn 0.1" in result.stdout
+            assert predictor in result.stdout  # shown, not obeyed
 
 
 def test_what_is_no_model_ends_with_a_sentence_and_two(tmp_path):

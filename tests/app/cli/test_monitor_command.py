@@ -61,9 +61,9 @@ def test_table_json_and_picture_agree_with_python(place, tmp_path):
         assert now["expected"]["mean"] == pytest.approx(then.expected.mean)
     said = re.sub(r"\s+", " ", result.output)
     for chunk in found.chunks:
-        assert f"{chunk.name} │ {chunk.rows} │ {chunk.expected.mean:.4g}" in said
+        assert f"{chunk.name} │ {chunk.rows} │ {chunk.expected.mean:.3g} │" in said
     assert found.alarm is not None
-    assert f"Alarm since {found.alarm}: losses are larger than the risks say" in said
+    assert f"Alarm since {found.alarm}: losses are larger for their risks than" in said
     assert (tmp_path / "out" / "monitoring.png").read_bytes()[:4] == b"\x89PNG"
 
 
@@ -73,13 +73,14 @@ def test_json_for_machines_is_all_there_is_on_stdout(place, tmp_path):
     said = json.loads(result.stdout)
     assert said["alarm"] is None
     assert [chunk["rows"] for chunk in said["chunks"]] == [1000]
-    assert said["written"] == [str(tmp_path / f"monitoring.{end}") for end in ("json", "png")]
+    endings = ("json", "html", "png")
+    assert said["written"] == [str(tmp_path / f"monitoring.{end}") for end in endings]
 
 
 def test_an_alarm_can_be_an_exit_code(place, tmp_path):
-    options = ("--rows", 250, "-o", tmp_path, "--fail-on-alarm")
+    options = ("--rows", 250, "-o", tmp_path, "--overwrite", "--fail-on-alarm")
     assert run(place / "model.skops", place / "quiet.csv", *options).exit_code == 0
-    assert run(place / "model.skops", place / "loud.csv", *options).exit_code == 1
+    assert run(place / "model.skops", place / "loud.csv", *options).exit_code == 3
 
 
 def test_without_labels_it_says_what_to_expect(place, tmp_path):
@@ -102,7 +103,7 @@ def test_a_reference_is_a_table_too(place, tmp_path):
         ("model.skops", "none.csv", [], "none.csv does not exist"),
         ("model.skops", "empty.csv", [], "no row that the model can use"),
         ("model.skops", "other.csv", [], "no column 'x', which the model needs"),
-        ("model.skops", "quiet.csv", ["--every", "1w"], "every and time belong together"),
+        ("model.skops", "quiet.csv", ["--every", "1w"], "--every needs --time"),
         ("model.skops", "quiet.csv", ["--every", "soon", "--time", "day"], "every must be a time"),
         ("model.skops", "quiet.csv", ["--confidence", "1"], "strictly between 0 and 1"),
     ],

@@ -122,7 +122,7 @@ def test_any_table_that_fit_reads(patients, tmp_path):
     for name in ("plain.csv", "european.csv", "table.parquet"):
         result = quickstart(
             *("--data", tmp_path / name, "--target", "days", "--cost", 9, "--cost", 20),
-            *("--output", tmp_path / "out"),
+            *("--output", tmp_path / "out", "--overwrite"),
         )
         assert result.exit_code == 0, result.output
         records.append(json.loads((tmp_path / "out" / "results.json").read_text()))

@@ -47,8 +47,9 @@ def test_a_page_is_written_and_the_terminal_says_what_is_in_it(place, tmp_path):
     done = run(folder / "model.skops", folder / "holdout.csv", "-o", page)
     assert done.exit_code == 0, done.output
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
-    assert "400 rows at a price of 0.5" in done.output
-    assert "Asking always pays" in done.output
+    assert "400 rows at a cost of 0.5 (about ± 0.707)" in done.output
+    assert "defer everything; from" in done.output
+    assert "- At a cost of 0.5" in done.output
     assert " %, costs " in done.output
     assert "\ufffd" not in done.output
     assert f"Written to {page}" in done.output
@@ -59,12 +60,12 @@ def test_json_has_the_numbers_of_the_metrics_and_nothing_else_is_on_stdout(place
     folder, model = place
     page = tmp_path / "r.html"
     done = run(folder / "model.skops", folder / "holdout.parquet", "-o", page, "--json",
-               "--price", 0.8)  # fmt: skip
+               "--cost", 0.8)  # fmt: skip
     found = json.loads(done.stdout)
     held = rows(400, 1)
     good = check_rows(model.schema, held).good
     risk, loss = model.decide(good).risk, model.loss_values(good, held["y"])
-    assert found["price"] == 0.8
+    assert found["cost"] == 0.8
     assert found["rows"] == 400
     assert found["deferral_rate"] == pytest.approx(deferral_rate(risk, 0.8))
     assert found["deferral_loss"] == pytest.approx(deferral_loss(loss, risk, 0.8))
@@ -72,6 +73,7 @@ def test_json_has_the_numbers_of_the_metrics_and_nothing_else_is_on_stdout(place
     assert found["break_even"]["always_below"] == pytest.approx(risk.min())
     assert found["break_even"]["never_from"] == pytest.approx(risk.max())
     assert found["drivers"][0]["column"] == "kind"
+    assert found["verdict"][0].startswith("At a cost of 0.8 (about ± 0.894), deferring by risk")
     where = found["segments"][0]["where"]
     assert {"column": "kind", "relation": "is", "value": "a", "or_missing": False} in where
 
@@ -91,8 +93,9 @@ def test_rows_can_be_kept_out_of_the_page(place, tmp_path):
     folder, _ = place
     texts = []
     for n in (0, 3):
-        run(folder / "model.skops", folder / "holdout.csv", "-o", tmp_path / "r.html", "--rows", n)
-        texts.append((tmp_path / "r.html").read_text(encoding="utf-8"))
+        page = tmp_path / f"{n}.html"
+        run(folder / "model.skops", folder / "holdout.csv", "-o", page, "--rows", n)
+        texts.append(page.read_text(encoding="utf-8"))
     assert "<tr data-risk=" not in texts[0]
     assert texts[1].count("<tr data-risk=") == 3
 
@@ -104,8 +107,8 @@ def test_rows_can_be_kept_out_of_the_page(place, tmp_path):
         (["broken.skops"], "broken.skops"),
         (["model.skops", "missing.csv"], "does not exist"),
         (["model.skops", "bare.csv"], "no column 'y', the target"),
-        (["model.skops", "--price", "-1"], "--price is a price"),
-        (["model.skops", "--price", "inf"], "--price is a price"),
+        (["model.skops", "--cost", "-1"], "--cost must be a number"),
+        (["model.skops", "--cost", "inf"], "--cost must be a number"),
         (["model.skops", "-o", "nowhere/r.html"], "a folder that does not exist"),
         (["model.skops", "-o", "."], "is a folder"),
     ],

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -47,11 +48,11 @@ def test_what_a_person_sees(model_file):
     assert "2 rows rejected, each with the reason: scored.rejects.csv" in done.stdout
     assert "column '[u]': 1 rows with a category never seen" in done.stdout
     scored = pl.read_csv("scored.csv")
-    assert scored.columns == ["id", "x", "[u]", "prediction", "risk", "defer"]
+    assert scored.columns == ["id", "x", "[u]", "prediction", "risk", "defer", "outside"]
     assert scored["id"].to_list() == [*range(30), 32]
     assert pl.read_csv("scored.rejects.csv")["row"].to_list() == [31, 32]
     deferred = int(scored["defer"].sum())
-    assert f"{deferred:,} to be deferred ({deferred / 31:.1%})" in done.stdout
+    assert f"{deferred:,} to be deferred ({100 * deferred / 31:.1f} %)" in done.stdout
 
     again = call(model_file, "new.csv", "-o", "scored.csv")
     assert again.exit_code == 0
@@ -88,7 +89,10 @@ def test_what_a_machine_sees(model_file):
         (["model", "new.csv", "-o", "scored.txt"], "must end in one of"),
         (["model", "clash.csv", "-o", "scored.csv"], "column 'risk' already"),
         (["model", "short.csv", "-o", "scored.csv"], "no column '[u]'"),
-        (["model", "new.csv", "-o", "scored.csv", "--workers", "2"], "only for engine='dask'"),
+        (
+            ["model", "new.csv", "-o", "scored.csv", "--workers", "2"],
+            "--workers means nothing without --engine dask",
+        ),
     ],
 )
 def test_errors_are_one_sentence_and_exit_code_2(model_file, in_empty_folder, arguments, message):
@@ -146,3 +150,41 @@ def test_nothing_heavy_is_imported_before_it_is_needed():
     assert not {"condrisk.app.scoring", "condrisk.app.models", "dask", "distributed"} & set(
         done.stdout.split()
     )
+
+
+def test_what_raises_a_risk_and_what_is_outside_are_columns(model_file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = pl.DataFrame({"x": [0.1, 99.0], "[u]": ["a", "z"], "fee": [0.5, 0.5]})
+    rows.write_csv("rows.csv")
+    done = runner.invoke(
+        app,
+        ["score", str(model_file), "rows.csv", "-o", "out.csv", "--explain", "--defer-outside",
+         "--cost-column", "fee"],
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    found = pl.read_csv("out.csv")
+    assert found.columns == [*rows.columns, "prediction", "risk", "defer", "outside", "raised_by"]
+    assert found["outside"].to_list() == [None, "x, [u]"]
+    assert found["defer"][1] is True
+    assert "1 outside what was seen" in done.output
+    both = ["score", str(model_file), "rows.csv", "-o", "two.csv"]
+    done = runner.invoke(app, [*both, "--cost", "1", "--cost-column", "fee"])
+    assert done.exit_code == 2
+    assert "--cost and --cost-column exclude each other" in " ".join(done.output.split())
+
+
+def test_what_raises_a_risk_in_a_wide_table_is_the_same_from_a_pipe():
+    """Which columns are looked at is told by the first rows, which a pipe gives only once."""
+    values = np.random.default_rng(0).normal(size=(150, 24))
+    rows = pl.DataFrame(values, schema=[f"x{k}" for k in range(24)])
+    rows = rows.with_columns(y=pl.col("x22") * pl.col("x23"))
+    save_table_model(fit_table(rows, target="y", cost=0.5, predictor="linear"), "wide.skops")
+    rows.write_csv("rows.csv", separator=";", decimal_comma=True)
+    ways = {"file": ("rows.csv", None), "pipe": ("-", Path("rows.csv").read_bytes())}
+    for name, (source, given) in ways.items():
+        call = ["score", "wide.skops", source, "-o", f"{name}.csv", "--explain"]
+        done = runner.invoke(app, call, input=given)
+        assert done.exit_code == 0, done.output
+    assert Path("file.csv").read_bytes() == Path("pipe.csv").read_bytes()
+    raised = pl.read_csv("file.csv", separator=";")["raised_by"]
+    assert raised.str.contains("x22|x23").mean() > 0.5

@@ -277,15 +277,15 @@ def test_a_value_at_a_threshold_goes_the_same_way(model, say):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (lightgbm.LGBMRegressor(**BOOST, linear_tree=True), "LightGBM's linear_tree has no form"),
-        (xgboost.XGBRegressor(**XGB, booster="dart"), "booster 'dart' has no form .*'gbtree' has"),
-        (catboost.CatBoostRegressor(**CAT, loss_function="LogLinQuantile"), "RMSE has"),
-        (catboost.CatBoostRegressor(**CAT, cat_features=[1]), "categorical features have no form"),
-        (make_pipeline(OneHotEncoder(), Ridge()), "handle_unknown='ignore' alone"),
+        (lightgbm.LGBMRegressor(**BOOST, linear_tree=True), "LightGBM's linear_tree cannot be"),
+        (xgboost.XGBRegressor(**XGB, booster="dart"), "booster 'dart' cannot be .*'gbtree' can"),
+        (catboost.CatBoostRegressor(**CAT, loss_function="LogLinQuantile"), "RMSE can"),
+        (catboost.CatBoostRegressor(**CAT, cat_features=[1]), "categorical features cannot be"),
+        (make_pipeline(OneHotEncoder(), Ridge()), "only with handle_unknown='ignore'"),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
-def test_what_has_no_form_is_refused_with_the_reason(model, message, say):
+def test_what_cannot_be_converted_is_refused_with_the_reason(model, message, say):
     X, y = rows()
     X = np.nan_to_num(X).round()
     if isinstance(model, catboost.CatBoostRegressor) and "categorical" in message:

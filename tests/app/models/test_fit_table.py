@@ -111,7 +111,7 @@ def test_a_budget_is_kept_on_the_rows_that_it_was_fitted_on():
     figures = model.manifest["evaluation"]
     assert figures["deferral_loss"] is None is figures["always"]
     assert 0.05 < figures["deferral_rate"]["value"] < 0.4
-    assert "BudgetRule(rate=0.2)" in model.manifest["rule"]
+    assert "defer at most 20 % of the rows" in model.manifest["rule"]
 
 
 def test_a_risk_target_comes_with_its_promise():
@@ -209,10 +209,10 @@ def test_a_row_without_its_prediction_is_bad():
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ({}, "one of cost, budget and risk_target"),
+        ({}, "give cost=0.1 .*, budget=0.1 .* or risk_target="),
         ({"budget": 0.1, "risk_target": 0.1}, "two rules"),
-        ({"cost": -1.0}, "cost is a price"),
-        ({"cost": float("nan")}, "cost is a price"),
+        ({"cost": -1.0}, "cost must be a number"),
+        ({"cost": float("nan")}, "cost must be a number"),
         ({"budget": 1.5}, "budget is a share"),
         ({"cost": 1.0, "holdout": 1.0}, "holdout is a share"),
         ({"risk_target": 0.1, "confidence": 1.0}, "confidence is a probability"),

@@ -51,7 +51,7 @@ def test_the_riskiest_rows_can_be_sorted_by_the_keyboard(visit):
     assert None not in values[: len(known)]  # what is missing comes last
     decisions = table.locator(".decision").all_inner_texts()
     risks = [float(value) for value in column(2)]
-    assert decisions == ["ask" if risk > START else "accept" for risk in risks]
+    assert decisions == ["defer" if risk > START else "accept" for risk in risks]
 
 
 def test_hostile_text_is_only_text(visit):
@@ -164,6 +164,23 @@ def test_print_is_light_and_leaves_out_what_paper_cannot_do(visit):
     assert page.locator("#price").is_visible()
     assert page.evaluate(CONTRAST)["bad"] == []
     assert page.pdf(prefer_css_page_size=True).startswith(b"%PDF")
+
+
+def test_no_table_is_cut_on_paper(visit):
+    page = visit(viewport={"width": 690, "height": 980})  # A4 between its margins
+    page.emulate_media(media="print")
+    cut = page.evaluate(
+        """() => [...document.querySelectorAll("table")].filter((table) => {
+            const box = table.closest(".card").getBoundingClientRect();
+            const own = table.getBoundingClientRect();
+            return own.right > box.right + 1 || own.bottom > box.bottom + 1 || own.height > 980;
+        }).map((table) => table.textContent.slice(0, 60))"""
+    )
+    assert cut == []
+    assert page.locator(".sortable tbody tr").count() == 50
+    assert page.locator(".sortable tbody tr >> visible=true").count() == 15
+    assert page.locator(".sortable .own >> visible=true").count() == 0
+    assert page.locator(".print-only").is_visible()
 
 
 def test_the_page_fits_every_window_and_is_drawn_anew(visit):

@@ -93,7 +93,7 @@ def test_a_rule_that_does_not_follow_the_price_is_said_and_gives_the_start():
     assert report.price == pytest.approx(model.model.rule_.threshold_, rel=0.1)
     asked = model.decide(check_rows(model.schema, held).good).deferred
     assert report.at(report.price).rate == pytest.approx(asked.mean())
-    assert "does not follow the price" in report.cautions[0]
+    assert "does not follow the cost" in report.cautions[0]
     alone = report_from_manifest(model.manifest)
     assert alone.price == pytest.approx(alone.mean_loss, rel=0.01)
 

@@ -1,5 +1,7 @@
 """The page in a browser: its numbers are those of `condrisk.metrics`."""
 
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
 from shown import LOSS, RISK, START, arrays, check_numbers, figure, price_of
@@ -49,8 +51,8 @@ def test_the_slider_moves_by_the_keyboard_and_says_where_it_is(visit):
     assert figure(page, "rate") == 0
     check_numbers(page, price_of(page))
     said = page.locator("#slider").get_attribute("aria-valuetext")
-    assert said.endswith("0\u00a0% asked about")
-    sync_api.expect(page.locator("#spoken")).to_contain_text("no row is worth asking about")
+    assert said.endswith("0\u00a0% deferred")
+    sync_api.expect(page.locator("#spoken")).to_contain_text("no row is worth deferring")
 
 
 def test_any_price_can_be_typed_also_one_that_is_a_risk(visit):
@@ -153,7 +155,7 @@ def test_the_verdict_and_its_limits_are_those_of_the_rows(visit):
         half = 1.959963984540054 * gain.std(ddof=1) / np.sqrt(len(gain))
         assert now[key]["low"] == pytest.approx(gain.mean() - half)
     verdict = page.locator("#verdict").inner_text()
-    assert f"{_numbers.number((START - paid).mean())} less than always asking" in verdict
+    assert f"{_numbers.number((START - paid).mean())} less than always deferring" in verdict
 
 
 def test_a_page_of_steps_has_exact_numbers_at_its_thresholds(browser, tmp_path):
@@ -196,6 +198,55 @@ def test_numbers_are_written_alike_in_python_and_in_the_page(visit):
     assert theirs == ours
 
 
+def test_every_figure_can_be_saved_as_a_picture_and_as_data(visit, tmp_path):
+    page = visit(accept_downloads=True)
+    for figure_id in ("histogram", "cost-curve", "coverage", "reliability"):
+        # A browser lets a page save only so many files without being asked.
+        for kind in ("SVG", "CSV", *(["PNG"] if figure_id == "reliability" else [])):
+            with page.expect_download() as waiting:
+                page.locator(f"#{figure_id} .save button", has_text=kind).click()
+            path = tmp_path / waiting.value.suggested_filename
+            waiting.value.save_as(path)
+            assert path.name == f"{figure_id}.{kind.lower()}"
+        root = ElementTree.parse(tmp_path / f"{figure_id}.svg").getroot()
+        text = " ".join(root.itertext())
+        assert page.locator(f"#{figure_id} h2").text_content() in text
+        fills = {part.get("fill") for part in root.iter()}
+        assert any(fill and fill.startswith("rgb") for fill in fills)
+        rows = np.genfromtxt(tmp_path / f"{figure_id}.csv", delimiter=",", skip_header=1)
+        shown = np.array(table_of(page, figure_id))
+        np.testing.assert_allclose(rows[:, :2], shown[:, :2])
+    assert (tmp_path / "reliability.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_groups_far_beyond_all_others_do_not_press_them_together(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    risk = np.concatenate([rng.uniform(1.0, 2.0, 960), rng.uniform(900, 1000, 40)])
+    page = browser.new_page()
+    page_text = render(report_from_arrays(risk * rng.exponential(size=1000), risk))
+    (tmp_path / "far.html").write_text(page_text, encoding="utf-8")
+    page.goto((tmp_path / "far.html").as_uri())
+    assert page.locator("#reliability .point.hollow").count() == 1
+    assert "beyond the axes" in page.locator("#reliability .beyond").inner_text()
+    places = page.eval_on_selector_all(
+        "#reliability svg circle.point, #reliability svg rect.point",
+        "all => all.map((e) => e.getBoundingClientRect().x)",
+    )
+    assert max(places) - min(places) > 200
+    page.close()
+
+
+def test_a_phone_has_no_bar_over_its_fields(visit):
+    page = visit(viewport={"width": 390, "height": 844})
+    assert (
+        page.evaluate("getComputedStyle(document.querySelector('.control')).position") == "static"
+    )
+    wide = visit()
+    assert (
+        wide.evaluate("getComputedStyle(document.querySelector('.control')).position") == "sticky"
+    )
+
+
 def test_a_panel_runs_its_own_script_and_can_set_the_price(browser, tmp_path):
     panel = Panel("<p id=mine></p>", "condriskReport.price = 2; mine.textContent = 'here';")
     page = browser.new_page()
@@ -206,3 +257,12 @@ def test_a_panel_runs_its_own_script_and_can_set_the_price(browser, tmp_path):
     assert page.locator("#mine").inner_text() == "here"
     assert figure(page, "always") == 2
     page.close()
+
+
+def test_the_loss_of_the_accepted_rows_stands_beside_that_of_all(visit):
+    page = visit()
+    for price in (0.5, 2.0, 50.0):
+        page.fill("#price", str(price))
+        change = 1 - LOSS[price >= RISK].mean() / LOSS.mean()
+        amount = f"{_numbers.percent(change)} less" if change >= 0.005 else "as much"
+        assert page.inner_text("[data-words=ratio]") == f"The accepted rows lose {amount}."

@@ -61,7 +61,8 @@ def hostile_page():
     frame = pl.DataFrame(
         {name: values if k % 2 else frame["age"] for k, name in enumerate(HOSTILE)}
     )
-    risk = risk + np.array([values[k] == HOSTILE[0] for k in range(n)]) * 5.0
+    high = np.array([values[k] == HOSTILE[0] for k in range(n)]) * 5.0
+    loss, risk = loss + high, risk + high
     report = report_from_arrays(
         loss,
         risk,
@@ -182,11 +183,11 @@ def test_words_say_the_break_even_prices():
     loss, risk = [0.0, 1.0, 3.0, 2.0], [0.5, 0.5, 2.0, 1.0]
     page = render(report_from_arrays(loss, risk))
     text = re.sub(r"<[^>]+>", " ", page)
-    assert re.search(r"below 0\.5\s+Asking always pays", text)
-    assert re.search(r"from 2\s+Asking never pays", text)
-    assert re.search(r"at 1\.5\s+Always asking and never asking cost the same", text)
+    assert re.search(r"below 0\.5\s+Deferring always pays", text)
+    assert re.search(r"from 2\s+Deferring never pays", text)
+    assert re.search(r"at 1\.5\s+Always and never deferring cost the same", text)
     free = re.sub(r"<[^>]+>", " ", render(report_from_arrays([0.0, 1.0], [0.0, 1.0])))
-    assert "Only if asking is free" in free
+    assert "Only if it is free" in free
 
 
 @pytest.mark.parametrize(
@@ -206,8 +207,42 @@ def test_a_lone_surrogate_does_not_keep_the_page_from_being_written():
     assert "a\\ud800b" in page
 
 
+def test_classes_that_are_confused_are_counted_and_the_rare_ones_taken_together():
+    rng = np.random.default_rng(0)
+    true = ["c3"] * 600 + [f"c{k}" for k in rng.integers(0, 14, 1_400)]
+    said = [name if rng.random() < 0.8 else "c3" for name in true]
+    loss = np.array([a != b for a, b in zip(true, said, strict=True)], dtype=float)
+    options = {"classes": sorted(set(true)), "target": true, "prediction": said}
+    found = report_from_arrays(loss, np.full(2_000, 0.2), loss_name="zero_one", **options).confusion
+    assert found.counts.sum() == 2_000
+    assert len(found.labels) == 10
+    assert found.labels[-1] == "all others"
+    for one in found.errors[:-1]:
+        rows = [k for k in range(2_000) if true[k] == one.label]
+        assert one.rows == len(rows)
+        assert one.wrong == int(loss[rows].sum())
+        assert one.low <= one.wrong / one.rows <= one.high
+        assert one.taken_for == ("c3" if one.wrong else "")
+    assert found.labels[0] == "c3"
+
+
+def test_amounts_are_written_in_the_way_of_their_loss():
+    def page(loss_name, unit=""):
+        text = render(report_from_arrays([4.0, 0.25], [1.0, 0.5], loss_name=loss_name, unit=unit))
+        return re.sub(r"<[^>]+>", "", text.split("<script")[0])
+
+    assert "about ±\u00a01.46\u00a0g" in page("squared_error", "g")  # √2.125
+    assert "2.13\u00a0g" in page("absolute_error", "g")
+    percent = render(report_from_arrays([0.0, 1.0], [0.25, 0.5], loss_name="zero_one", price=0.3))
+    assert 'data-figure="never">50\u00a0%' in percent
+    assert "<i>" not in page("squared_error", "<i>g</i>")
+
+
 def test_numbers_are_for_people():
     assert _numbers.number(1234.5) == "1,235"
+    assert _numbers.number(999.7) == "1,000"
+    for power in range(-2, 9):
+        assert "e" not in _numbers.number(1.234 * 10.0**power)
     assert _numbers.number(float("nan")) == "–"
     assert _numbers.number(-0.0) == "0"
     assert _numbers.percent(0.0) == "0\u00a0%"

@@ -5,9 +5,11 @@ from datetime import date
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import binomtest
 
 from condrisk.app._numbers import roundest
-from condrisk.app.report._segments import Condition, Segment, find_segments
+from condrisk.app.report import render, report_from_arrays
+from condrisk.app.report._segments import Condition, Segment, find_segments, years_of
 
 
 def people(n, seed):
@@ -36,17 +38,42 @@ def test_a_planted_segment_is_found_and_said_in_words(seed):
     assert worst.share == pytest.approx(planted.mean(), abs=0.03)
 
 
-def test_figures_of_a_segment_are_of_rows_that_it_was_not_chosen_on():
-    """Pure noise: the tree finds segments that look bad, and the other half does not agree."""
-    covered = []
-    for seed in range(100):
+def test_where_no_group_is_above_the_others_hardly_ever_one_is_listed():
+    """Pure noise: the tree finds groups that look bad, and the other half does not agree."""
+    listed = 0
+    for seed in range(200):
         rng = np.random.default_rng(seed)
         frame = people(400, seed)
         loss = rng.gamma(4.0, 0.25, 400)  # of mean 1, whatever the columns
-        segments = find_segments(frame, loss, loss, random_state=seed)
-        covered += [segment.low <= 1.0 <= segment.high for segment in segments]
-    assert len(covered) > 100
-    assert 0.9 < np.mean(covered) < 0.99
+        listed += bool(find_segments(frame, loss, loss, random_state=seed))
+    assert binomtest(listed, 200, 0.05, alternative="greater").pvalue > 0.001
+
+
+def test_limits_of_all_groups_hold_at_once_and_none_is_below_the_mean():
+    covered = []
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        frame = people(1_000, seed)
+        risk = np.where(frame["age"] > 60, 3.0, 1.0) * np.where(frame["city"] == "Rome", 2.0, 1.0)
+        loss = risk * rng.gamma(4.0, 0.25, 1_000)
+        found = find_segments(frame, loss, risk, random_state=seed)
+        assert found
+        assert all(segment.times_average > 1 for segment in found)
+        means = [float(risk[segment.holds(frame)].mean()) for segment in found]
+        covered.append(all(s.low <= m <= s.high for s, m in zip(found, means, strict=True)))
+    assert binomtest(sum(covered), 100, 0.95, alternative="less").pvalue > 0.001
+
+
+def test_rates_of_errors_are_compared_exactly():
+    """Five errors in fifty rows against none in the rest are not chance; one error may be."""
+    frame = pl.DataFrame({"a": [0] * 900 + [1] * 100})
+    risk = np.where(frame["a"] == 1, 0.3, 0.01)
+    rng = np.random.default_rng(0)
+    many = ((frame["a"] == 1).to_numpy() & (rng.random(1_000) < 0.3)).astype(float)
+    assert find_segments(frame, many, risk)[0].words() == "<bdi>a</bdi> &gt; 0"
+    few = np.zeros(1_000)
+    few[950] = 1.0
+    assert find_segments(frame, few, risk) == ()
 
 
 def test_the_mean_of_a_segment_is_not_biased_by_the_search():
@@ -92,10 +119,10 @@ def test_words_mean_what_is_measured(seed):
 
 
 def test_words_join_what_is_said_of_one_column():
-    def words(*tests, dates=frozenset()):
+    def words(*tests, dates=frozenset(), years=frozenset()):
         return (
             Segment(tests, 1, 1, 1, 1, 1, 1, 1)
-            .words(dates)
+            .words(dates, years)
             .replace("<bdi>", "")
             .replace("</bdi>", "")
         )
@@ -111,6 +138,17 @@ def test_words_join_what_is_said_of_one_column():
     assert words(Condition("c", "is not", "x"), Condition("c", "is", "y")) == "c is y"
     day = (date(2024, 2, 29) - date(1970, 1, 1)).days
     assert words(Condition("d", ">", day), dates=frozenset("d")) == "d &gt; 2024-02-29"
+    assert words(Condition("y", ">", 2008.0), years=frozenset("y")) == "y &gt; 2008"
+    assert words(Condition("y", ">", 2008.0)) == "y &gt; 2,008"
+
+
+def test_years_have_no_thousands():
+    columns = {
+        "year": [2007, None, 2009],
+        "grams": [1613, 2000, 4955],
+        "share": [1950.5, 1900, 2000],
+    }
+    assert years_of(pl.DataFrame(columns, strict=False)) == {"year"}
 
 
 @pytest.mark.parametrize(
@@ -144,3 +182,27 @@ def test_the_same_rows_give_the_same_segments():
     frame = people(500, 0)
     risk = frame["age"].to_numpy() / 50.0
     assert find_segments(frame, risk, risk) == find_segments(frame, risk, risk)
+
+
+# -- where the estimate is off ---------------------------------------------------------------------
+
+
+def test_segments_where_the_risk_is_off_are_named_and_no_others():
+    rng = np.random.default_rng(0)
+    n = 3000
+    frame = pl.DataFrame(
+        {"city": rng.choice(["Oslo", "Rome", "Bern"], n), "age": rng.uniform(20, 70, n)}
+    )
+    risk = rng.uniform(0.1, 0.5, n)
+    off = 0.2 * ((frame["city"] == "Rome") & (frame["age"] > 55)).to_numpy()
+    loss = (rng.random(n) < risk + off).astype(float)
+    report = report_from_arrays(loss, risk, frame=frame)
+    names = [segment.name for segment in report.off_segments]
+    assert "city = Rome" in names
+    assert not {"city = Oslo", "city = Bern"} & set(names)
+    assert "Where the estimate is off" in render(report)
+    found = [
+        report_from_arrays((rng.random(n) < risk).astype(float), risk, frame=frame).off_segments
+        for _ in range(20)
+    ]
+    assert sum(map(bool, found)) <= 4  # 5 % are allowed

@@ -11,6 +11,7 @@ from condrisk import Deferral, PlugInRisk
 from condrisk.app.models import fit_table, open_model
 from condrisk.app.tables import check_rows
 from condrisk.learners import DistributionRegressor
+from saved_models import outside_of
 
 CITIES = ["Bern", "Genève", "Basel"]
 
@@ -76,4 +77,7 @@ def expected(model, rows):
         prediction=pl.Series(decision.prediction),
         risk=pl.Series(decision.risk),
         defer=pl.Series(decision.deferred),
+        outside=pl.Series(
+            [", ".join(names) or None for names in outside_of(model, rows)], dtype=pl.String
+        ),
     )

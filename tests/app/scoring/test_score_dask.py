@@ -1,7 +1,12 @@
 """The same scores from a Dask cluster, also when one of its workers dies."""
 
+import json
 import os
 import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager, suppress
 
 import pandas as pd
 import polars as pl
@@ -103,8 +108,7 @@ def test_a_cluster_is_started_where_none_is_given(files):
     assert (files / "one.csv").read_bytes() == (files / "started.csv").read_bytes()
 
 
-def test_a_scheduler_that_is_not_there(files, monkeypatch):
-    monkeypatch.setattr(_cluster, "_CONNECT_SECONDS", 1.0)
+def test_a_scheduler_that_is_not_there(files):
     for address in ("nowhere", "tcp://127.0.0.1:1"):
         with pytest.raises(ValueError, match="scheduler must be the address"):
             score_file(
@@ -113,8 +117,105 @@ def test_a_scheduler_that_is_not_there(files, monkeypatch):
                 files / "none.csv",
                 engine="dask",
                 scheduler=address,
+                wait=1.0,
             )
     assert not (files / "none.csv").exists()
+
+
+@contextmanager
+def started(folder, program, *options):
+    """Run a program of Dask's that tells or finds the scheduler by a file in the folder."""
+    command = [sys.executable, "-m", f"distributed.cli.{program}", *options, "--no-dashboard"]
+    process = subprocess.Popen(
+        [*command, "--scheduler-file", folder / "scheduler.json"], stderr=subprocess.DEVNULL
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def address_in(folder):
+    while True:
+        with suppress(OSError, ValueError):
+            return json.loads((folder / "scheduler.json").read_text())["address"]
+        time.sleep(0.05)
+
+
+def test_a_scheduler_that_dies_ends_in_one_sentence_and_the_rest_is_scored_later(files, tmp_path):
+    score_file(number_model(), files / "rows.csv", files / "alone.csv", batch_rows=20)
+    local = ("--host", "127.0.0.1", "--port", "0")
+    with started(tmp_path, "dask_scheduler", *local) as scheduler:
+        address = address_in(tmp_path)
+        with started(tmp_path, "dask_worker", "--nthreads", "1", "--no-nanny"):
+            output = tmp_path / "scored.csv"
+
+            def kill(rows, share):
+                scheduler.kill()
+
+            options = {"batch_rows": 20, "engine": "dask", "scheduler": address, "wait": 60.0}
+            with pytest.raises(ConnectionError, match=r"^the connection .* is lost; .*goes on"):
+                score_file(number_model(), files / "rows.csv", output, progress=kill, **options)
+    assert not output.exists()
+    seen = []
+    score_file(
+        number_model(),
+        files / "rows.csv",
+        output,
+        batch_rows=20,
+        progress=lambda rows, share: seen.append(rows),
+    )
+    assert output.read_bytes() == (files / "alone.csv").read_bytes()
+    assert not (tmp_path / "scored.csv.parts").exists()
+
+
+def test_a_cluster_without_workers_is_told_in_time(files):
+    with distributed.LocalCluster(
+        n_workers=0, processes=False, dashboard_address="127.0.0.1:0"
+    ) as empty:
+        begun = time.monotonic()
+        with pytest.raises(ConnectionError, match="no workers for 1 seconds: start one"):
+            score_file(
+                number_model(),
+                files / "rows.csv",
+                files / "none.csv",
+                engine="dask",
+                scheduler=empty.scheduler_address,
+                wait=1.0,
+            )
+        assert time.monotonic() - begun > 1.0
+    assert not (files / "none.csv").exists()
+    assert _cluster.WAIT_SECONDS == 10.0  # what it is unless --wait says otherwise
+
+
+def test_workers_that_all_leave_are_told_in_time(files):
+    with distributed.LocalCluster(
+        n_workers=1, processes=False, dashboard_address="127.0.0.1:0"
+    ) as leaving:
+
+        def leave(rows, share):
+            leaving.scale(0)
+
+        with pytest.raises(ConnectionError, match="no workers for 2 seconds"):
+            score_file(
+                number_model(),
+                files / "rows.csv",
+                files / "left.csv",
+                engine="dask",
+                scheduler=leaving.scheduler_address,
+                batch_rows=20,
+                wait=2.0,
+                progress=leave,
+            )
+
+
+def test_a_wait_is_a_number_of_seconds(files):
+    for wait in (0, -1.0, float("nan")):
+        with pytest.raises(ValueError, match="wait must be a number of seconds above 0"):
+            score_file(
+                *(number_model(), files / "rows.csv", files / "none.csv"), engine="dask", wait=wait
+            )
 
 
 @pytest.mark.parametrize("make", [number_model, class_model])
@@ -142,7 +243,8 @@ def test_bad_rows_of_a_dask_frame_stay_and_say_why():
     rows = ROWS[:4].drop("note").with_columns(size=pl.Series(["1", "wide", None, "2"]))
     frame = dd.from_pandas(rows.to_pandas(), npartitions=2)
     found = score_dask(class_model(), frame, prefix="m_").compute(scheduler="sync")
-    assert list(found.columns[-4:]) == ["m_prediction", "m_risk", "m_defer", "m_reason"]
+    names = ["prediction", "risk", "defer", "outside", "reason"]
+    assert list(found.columns[-5:]) == [f"m_{name}" for name in names]
     assert found["m_reason"].notna().tolist() == [False, True, False, False]
     assert "'wide'" in found["m_reason"].iloc[1]
     assert found["m_risk"].isna().tolist() == [False, True, False, False]

@@ -79,18 +79,19 @@ def test_text_of_csv_stays_as_it_is(tmp_path):
     first, second = (tmp_path / "scored.csv").read_text().splitlines()[1:]
     assert first.startswith("1.50;; Bern ;yes;2020-03-01;0,70;")
     assert second.startswith("2E0;31;Rome;0;2020-03-02;;")
+    assert (first[-1], second.rpartition(";")[2]) == (";", "city")
     assert summary.unseen == {"city": 1}
     stripped = ROWS[:1].with_columns(size=1.5, age=pl.lit(None, pl.Int64), city=pl.lit("Bern"))
     stripped = stripped.with_columns(member=True, since=pl.date(2020, 3, 1))
     risk = expected(number_model(), stripped)["risk"][0]
-    assert float(first.split(";")[-2]) == pytest.approx(risk)
+    assert float(first.split(";")[-3]) == pytest.approx(risk)
 
 
 def test_what_had_to_be_guessed_is_told(tmp_path):
     text = "size,age,city,member,since\n1,2,Genève,1,2020-03-01\n"
     (tmp_path / "rows.csv").write_bytes(text.encode("latin-1"))
     summary = score_file(number_model(), tmp_path / "rows.csv", tmp_path / "scored.csv")
-    assert summary.notes == [f"{tmp_path / 'rows.csv'} is not UTF-8; it is read as Latin-1"]
+    assert summary.notes == [f"{tmp_path / 'rows.csv'} is not UTF-8; it is read as Windows-1252"]
     assert not summary.unseen
     assert "Genève" in (tmp_path / "scored.csv").read_text(encoding="utf-8")
 
@@ -205,7 +206,7 @@ def test_rejects_have_number_reason_and_cells(tmp_path, ending, batch_rows):
     assert rejects["row"].to_list() == [3, 5, 9, 13]
     number, short, day, last = rejects["reason"]
     assert number.startswith("column 'size' holds 'huge")
-    assert short == "there are 2 cells where the header has 6: 'only,two'."
+    assert short == "the header has 6 cells, this row 2: 'only,two'."
     assert day == "column 'since' holds 'yesterday', but it must be a date such as 2026-11-15."
     assert last.endswith("'00012,1,2'.")
     assert rejects["id"].to_list() == ["00002", None, "00008", None]
@@ -247,16 +248,17 @@ def test_a_table_without_rows(tmp_path):
     summary = score_file(number_model(), tmp_path / "rows.csv", tmp_path / "scored.parquet")
     assert summary.rows == 0
     scored = parquet.read_table(tmp_path / "scored.parquet")
-    assert scored.column_names == [*ROWS.columns, "prediction", "risk", "defer"]
+    assert scored.column_names == [*ROWS.columns, "prediction", "risk", "defer", "outside"]
 
 
 def test_names_that_are_taken(tmp_path):
     put(ROWS.with_columns(risk=1.0), tmp_path / "rows.csv")
-    with pytest.raises(TableError, match=r"has a column 'risk' already.*--prefix"):
+    with pytest.raises(TableError, match=r"has a column 'risk' already.*prefix='model_'"):
         score_file(number_model(), tmp_path / "rows.csv", tmp_path / "scored.csv")
     score_file(number_model(), tmp_path / "rows.csv", tmp_path / "scored.csv", prefix="model_")
     names = read_table(tmp_path / "scored.csv").columns
-    assert names[-4:] == ["risk", "model_prediction", "model_risk", "model_defer"]
+    added = ["prediction", "risk", "defer", "outside"]
+    assert names[-5:] == ["risk", *(f"model_{name}" for name in added)]
 
 
 def test_a_price_of_ones_own(tmp_path):
@@ -270,9 +272,9 @@ def test_a_price_of_ones_own(tmp_path):
     ("arguments", "message"),
     [
         ({"source": "nowhere.csv"}, "nowhere.csv does not exist"),
-        ({"output": "scored.xlsx"}, "must end in one of"),
+        ({"output": "scored.txt"}, "must end in one of"),
         ({"output": "rows.csv"}, "is the input"),
-        ({"output": "nowhere/scored.csv"}, "nowhere is not a folder"),
+        ({"output": "nowhere/scored.csv"}, "is in a folder that does not exist"),
         ({"engine": "spark"}, "engine must be 'local' or 'dask'"),
         ({"workers": 2}, "only for engine='dask'"),
         ({"engine": "dask", "threads": 2}, "only for engine='local'"),

@@ -25,7 +25,10 @@ def test_parts_add_up_to_the_risk(tmp_path, make, ending):
     output = tmp_path / f"scored.{ending}"
     score_file(make(), tmp_path / "rows.csv", output, parts=True, batch_rows=40)
     found = read_table(output)
-    assert found.columns[-6:] == ["prediction", "risk", "defer", "floor", "gap", "correction"]
+    assert found.columns[-7:] == [
+        *("prediction", "risk", "defer", "outside"),
+        *("floor", "gap", "correction"),
+    ]
     risk, *parts = part_rows(found)
     direct = make().decompose_risk(check_rows(make().schema, make_rows(150)).good)
     np.testing.assert_allclose(parts, direct, rtol=1e-9, atol=1e-12)

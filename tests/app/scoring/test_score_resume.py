@@ -213,7 +213,7 @@ def test_only_what_is_ours_is_removed_with_the_parts(files):
 
 def test_a_broken_input_leaves_no_output(files):
     with open(files / "rows.csv", "a") as file:
-        file.write('1,"' + "x" * (1 << 23))
+        file.write("1," + "x" * (1 << 23))
     with pytest.raises(TableError, match="could not be read"):
         score(files)
     assert not (files / "scored.csv").exists()
@@ -230,3 +230,106 @@ def test_a_part_of_another_length_is_scored_again(files):
         writer.write_table(scores[:-1])
     assert score(files).scored == whole.scored
     assert (files / "scored.csv").read_bytes() == (files / "whole.csv").read_bytes()
+
+
+# -- two calls at a time --------------------------------------------------------------------------
+
+
+def test_one_call_at_a_time_writes_an_output(files):
+    """The second is told so, and does no harm to the first."""
+    refused = []
+
+    def second(rows, share):
+        if not refused:
+            with pytest.raises(TableError, match=r"another run is writing .*scored\.csv") as told:
+                score(files, cost=5.0, overwrite=True)
+            refused.append(told)
+
+    score(files, progress=second)
+    assert refused
+    score(files, "whole.csv")
+    assert (files / "scored.csv").read_bytes() == (files / "whole.csv").read_bytes()
+    assert not score(files, cost=5.0, overwrite=True).deferred
+    assert not (files / "scored.csv.parts").exists()
+
+
+WORKING = """
+import sys, time
+from condrisk.app.scoring import score_file
+
+def told(rows, share):
+    print("working", flush=True)
+    time.sleep(60)
+
+score_file(*sys.argv[1:], batch_rows=20, progress=told)
+"""
+
+
+def test_a_call_in_another_process_is_noticed_until_it_ends(files):
+    paths = [str(files / name) for name in ("model.skops", "rows.csv", "scored.csv")]
+    command = [sys.executable, "-c", WORKING, *paths]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout.readline() == b"working\n"
+            with pytest.raises(TableError, match="another run is writing"):
+                score(files)
+        finally:
+            process.kill()
+    assert score(files).resumed >= 1
+
+
+def test_batches_that_another_run_put_back_are_scored_again(files):
+    """Where the file system locks nothing, a batch still names its run."""
+    stopped(files)
+    kept = {path: path.read_bytes() for path in (files / "scored.csv.parts").glob("batch-*")}
+    stopped(files, n_batches=2, cost=5.0, overwrite=True)
+    for path, content in kept.items():
+        path.write_bytes(content)
+    summary = score(files, cost=5.0)
+    assert (summary.resumed, summary.deferred) == (0, 0)
+    score(files, "whole.csv", cost=5.0)
+    assert (files / "scored.csv").read_bytes() == (files / "whole.csv").read_bytes()
+
+
+def test_drafts_of_killed_calls_are_cleared(files):
+    paths = [str(files / name) for name in ("model.skops", "rows.csv", "scored.csv")]
+    for when in ("40", "80"):
+        subprocess.run([sys.executable, "-c", KILLED, *paths, when], check=False)
+    parts = files / "scored.csv.parts"
+    # Of the scored rows and, from the last batch on, the rejected ones: those of the last call.
+    assert len(list(parts.glob("scored.csv.*.tmp"))) == 1
+    (files / ".scored.csv.json.0123abcd.tmp").write_text("half")
+    score(files)
+    assert names(files) == {
+        "rows.csv",
+        "model.skops",
+        "scored.csv",
+        "scored.csv.json",
+        "scored.rejects.csv",
+    }
+
+
+def test_rows_of_another_date_are_other_rows(files):
+    """The same number of bytes, and the same ones wherever a large file is looked at."""
+    stopped(files)
+    os.utime(files / "rows.csv", (1e9, 1e9))
+    with pytest.raises(TableError, match="the input was another, or has changed"):
+        score(files)
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+@pytest.mark.parametrize("made", ["scored.csv", "scored.rejects.csv", "scored.csv.json"])
+@pytest.mark.parametrize("read", ["rows.csv", "model.skops"])
+def test_nothing_that_is_read_is_written_under_another_name(files, link, made, read):
+    link(files / read, files / made)
+    before = {name: (files / name).read_bytes() for name in ("rows.csv", "model.skops")}
+    what = "input" if read == "rows.csv" else "model"
+    with pytest.raises(TableError, match=f"is the {what}: choose another name"):
+        score(files, overwrite=True)
+    assert before == {name: (files / name).read_bytes() for name in before}
+
+
+def test_rejected_rows_that_are_scored_again_are_not_lost(files):
+    score(files)
+    with pytest.raises(TableError, match="is the input"):
+        score_file(files / "model.skops", files / "scored.rejects.csv", files / "scored.csv")

@@ -17,7 +17,7 @@ from sklearn.ensemble import (
 
 from condrisk import BudgetRule, Deferral, RegressionRisk
 from condrisk.app.models import fit_table, open_model
-from condrisk.app.serve import create_app, listen
+from condrisk.app.serve import _connection, _json, create_app, listen
 from condrisk.app.serve._server import Server
 from condrisk.app.tables import check_rows
 from condrisk.persistence import Schema
@@ -83,45 +83,71 @@ def _pandas_model():
     return _fitted(schema, HistGradientBoostingRegressor(max_iter=20), frame)
 
 
+class Models(dict):
+    """Models by name, each fitted when a test first asks for it."""
+
+    def __missing__(self, name):
+        self[name] = MAKERS[name]()
+        return self[name]
+
+
+MODELS = Models()
+
+
+def _on_schema(estimator, **options):
+    """Return a model fitted at once on the columns of the linear one."""
+    schema = MODELS["linear"].schema
+    X = MODELS["linear"].encode(check_rows(schema, table()).good)
+    return _fitted(schema, estimator, X, **options)
+
+
+def _stranger():
+    schema = MODELS["linear"].schema
+    X = MODELS["linear"].encode(check_rows(schema, table()).good)
+    deferral = Deferral(Stranger(), cost=0.5).fit(X, table()["y"].to_numpy())
+    return open_model(deferral, schema=schema, target="y")
+
+
+def _numbers_elsewhere():
+    frame = table().drop("ill").with_columns(guess=2 * pl.col("x"))
+    return fit_table(frame, target="y", cost=8.0, predictions="guess", predictor="linear")
+
+
+def _labels_elsewhere():
+    guess = pl.when(pl.col("x") > 0).then(pl.lit("ill")).otherwise(pl.lit("well"))
+    frame = table().drop("y").with_columns(guess=guess)
+    return fit_table(frame, target="ill", cost=0.2, predictions="guess")
+
+
+MAKERS = {
+    "linear": lambda: fit_table(table().drop("ill"), target="y", cost=2.0, predictor="linear"),
+    "stranger": _stranger,
+    "pandas": _pandas_model,
+    "logistic": lambda: fit_table(table().drop("y"), target="ill", cost=0.2, predictor="linear"),
+    "boosting": lambda: _on_schema(HistGradientBoostingRegressor(max_iter=20)),
+    "forest": lambda: _on_schema(RandomForestRegressor(20)),
+    "budget": lambda: _on_schema(
+        HistGradientBoostingRegressor(max_iter=20), rule=BudgetRule(0.2), cost=None
+    ),
+    "classes": lambda: _on_schema(
+        HistGradientBoostingClassifier(max_iter=20), target="ill", cost=0.2
+    ),
+    "numbers elsewhere": _numbers_elsewhere,
+    "labels elsewhere": _labels_elsewhere,
+}
+
+
 @pytest.fixture(scope="session")
 def models():
     """Models by name."""
-    frame = table()
-    linear = fit_table(frame.drop("ill"), target="y", cost=2.0, predictor="linear")
-    schema = linear.schema
-    boosting = HistGradientBoostingRegressor(max_iter=20)
-    X = linear.encode(check_rows(schema, frame).good)
-    stranger = Deferral(Stranger(), cost=0.5).fit(X, frame["y"].to_numpy())
-    given = frame.with_columns(
-        guess=pl.when(pl.col("x") > 0).then(pl.lit("ill")).otherwise(pl.lit("well"))
-    )
-    return {
-        "linear": linear,
-        "stranger": open_model(stranger, schema=schema, target="y"),
-        "pandas": _pandas_model(),
-        "logistic": fit_table(frame.drop("y"), target="ill", cost=0.2, predictor="linear"),
-        "boosting": _fitted(schema, boosting, X),
-        "forest": _fitted(schema, RandomForestRegressor(20), X),
-        "budget": _fitted(schema, boosting, X, rule=BudgetRule(0.2), cost=None),
-        "classes": _fitted(
-            schema, HistGradientBoostingClassifier(max_iter=20), X, target="ill", cost=0.2
-        ),
-        "numbers elsewhere": fit_table(
-            frame.drop("ill").with_columns(guess=2 * pl.col("x")),
-            target="y",
-            cost=8.0,
-            predictions="guess",
-            predictor="linear",
-        ),
-        "labels elsewhere": fit_table(given.drop("y"), target="ill", cost=0.2, predictions="guess"),
-    }
+    return MODELS
 
 
 @contextmanager
-def serving(app, *, grace_seconds=10.0):
+def serving(app, *, grace_seconds=10.0, **limits):
     """Run an app on a free port of this machine; gives a client and the server."""
     started = threading.Event()
-    server = Server(app, grace_seconds=grace_seconds, on_start=started.set)
+    server = Server(app, grace_seconds=grace_seconds, on_start=started.set, **limits)
     with listen("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
@@ -165,3 +191,17 @@ def new_rows():
     rows[3]["city"] = "Atlantis"
     rows[4]["city"] = rows[5]["smokes"] = rows[6]["seen"] = rows[7]["x"] = None
     return rows
+
+
+@pytest.fixture
+def short_linger(monkeypatch):
+    """Have those who do not read their answers waited for but for a moment."""
+    monkeypatch.setattr(_connection, "LINGER_SECONDS", 0.2)
+
+
+@pytest.fixture
+def decode_in_pieces(monkeypatch):
+    """Return what reads long bodies, for which short ones are long already."""
+    for name, value in {"WHOLE_BYTES": 0, "_PIECE_BYTES": 9, "_MOST_ROW_BYTES": 10_000}.items():
+        monkeypatch.setattr(_json, name, value)
+    return _json.decode_request

@@ -1,7 +1,9 @@
 """Who is let in: tokens, names of hosts, and what stays open."""
 
+import asyncio
 import base64
 import hmac
+import socket
 
 import pytest
 
@@ -66,23 +68,87 @@ def test_an_empty_token_is_an_error(models):
             create_app(models["linear"], **{name: 0})
 
 
+@pytest.mark.parametrize("path", ["/healthz", "/health/", "/health/model", "/healthcheck"])
+def test_only_health_itself_is_open(guarded, path):
+    assert guarded.get(path).status_code == 401
+
+
+# -- names of hosts -------------------------------------------------------------------------------
+
+OWN = ["127.0.0.1:8000", "localhost", "LOCALHOST:1", "localhost.:80", "[::1]:8000", "0.0.0.0:8000"]
+OTHERS = [
+    "evil.example",
+    "127.0.0.1.evil.example:80",
+    "localhost.evil.example",
+    "evil.example:127.0.0.1",
+    "localhost@evil.example",
+    "localhost, evil.example",
+    "[::1",
+    "[::1].evil.example",
+    "",
+]
+
+
+@pytest.mark.parametrize("token", [None, TOKEN])
+def test_over_loopback_it_answers_to_names_that_no_page_can_take(models, serve, token):
+    """A page whose name points at this machine is refused, with a token or without."""
+    with serve(create_app(models["linear"], token=token)) as (client, _):
+        for host in OWN:
+            assert client.get("/health", headers={"Host": host}).status_code == 200, host
+        for host in OTHERS:
+            answer = client.get("/health", headers={"Host": host})
+            assert answer.status_code == 421, host
+            assert answer.headers["connection"] == "close"
+
+
+def test_one_name_of_a_host_is_needed_and_no_more(client):
+    address = (client.base_url.host, client.base_url.port)
+    for lines in (b"", b"Host: localhost\r\nHost: evil.example\r\n"):
+        with socket.create_connection(address, timeout=20) as connection:
+            connection.sendall(b"GET /health HTTP/1.1\r\n" + lines + b"\r\n")
+            assert connection.recv(100).startswith((b"HTTP/1.1 421", b"HTTP/1.1 400"))
+
+
 @pytest.mark.parametrize(
-    ("host", "status"),
+    ("server", "hosts", "host", "allowed"),
     [
-        ("127.0.0.1:8000", 200),
-        ("localhost", 200),
-        ("LOCALHOST:1", 200),
-        ("[::1]:8000", 200),
-        ("evil.example", 421),
-        ("127.0.0.1.evil.example:80", 421),
-        ("[::1", 200),
-        ("", 421),
+        (("127.0.0.1", 8000), None, "risk.example", False),
+        (("127.8.0.1", 8000), None, "risk.example", False),
+        (("::1", 8000), None, "risk.example", False),
+        (("::ffff:127.0.0.1", 8000), None, "risk.example", False),
+        # From elsewhere nothing tells which names the machine has.
+        (("192.0.2.1", 8000), None, "risk.example", True),
+        (("/run/service.sock", None), None, "risk.example", True),
+        (None, None, "risk.example", True),
+        (("127.0.0.1", 8000), ["Risk.example"], "risk.EXAMPLE:443", True),
+        (("192.0.2.1", 8000), ["risk.example"], "risk.example", True),
+        (("192.0.2.1", 8000), ["risk.example"], "192.0.2.1", True),
+        (("192.0.2.1", 8000), ["risk.example"], "evil.example", False),
+        (("127.0.0.1", 8000), ["risk.example"], "evil.risk.example", False),
+        (("127.0.0.1", 8000), ["*"], "evil.example", True),
     ],
 )
-def test_a_service_of_this_machine_answers_to_its_own_names(models, serve, host, status):
-    app = create_app(models["linear"], hosts=("localhost", "127.0.0.1", "::1"))
-    with serve(app) as (client, _):
-        assert client.get("/health", headers={"Host": host}).status_code == status
+def test_names_that_are_allowed(models, server, hosts, host, allowed):
+    app = create_app(models["linear"], hosts=hosts)
+    sent = []
+
+    async def receive():
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/health",
+        "raw_path": b"/health",
+        "query_string": b"",
+        "headers": [(b"host", host.encode())],
+        "server": server,
+    }
+    asyncio.run(app(scope, receive, send))
+    assert sent[0]["status"] == (200 if allowed else 421)
 
 
 def test_it_listens_where_it_is_told():

@@ -16,6 +16,7 @@ from condrisk.app.serve import create_app
 from condrisk.app.tables import TableError, check_rows
 from condrisk.deferral import Decision
 from condrisk.persistence import Column, Schema, save_model
+from saved_models import outside_of
 
 JSON, ARROW = "application/json", "application/vnd.apache.arrow.stream"
 
@@ -40,11 +41,12 @@ def arrow(frame):
 def expected(model, frame, **options):
     decision = model.decide(check_rows(model.schema, frame).good, **options)
     return [
-        {"prediction": p, "risk": r, "defer": d}
-        for p, r, d in zip(
+        {"prediction": p, "risk": r, "defer": d, "outside": o}
+        for p, r, d, o in zip(
             decision.prediction.tolist(),
             decision.risk.tolist(),
             decision.deferred.tolist(),
+            outside_of(model, frame),
             strict=True,
         )
     ]
@@ -85,7 +87,12 @@ def test_decisions_are_those_of_score(models, serve, new_rows, tmp_path, name):
     rows = rows_for(model, new_rows)
     pl.DataFrame(rows).write_csv(tmp_path / "rows.csv")
     score_file(model, tmp_path / "rows.csv", tmp_path / "scored.parquet")
-    scored = pl.read_parquet(tmp_path / "scored.parquet").select("prediction", "risk", "defer")
+    scored = pl.read_parquet(tmp_path / "scored.parquet").select(
+        "prediction", "risk", "defer", pl.col("outside").fill_null("").str.split(", ")
+    )
+    scored = scored.with_columns(
+        pl.col("outside").list.eval(pl.element().filter(pl.element() != ""))
+    )
     as_text = pl.read_csv(tmp_path / "rows.csv", infer_schema=False)
     with serve(create_app(model)) as (client, _):
         for given in (rows, as_text.to_dicts()):
@@ -121,7 +128,64 @@ def test_no_rows_get_no_decisions(client):
     empty = pl.DataFrame({"x": []})
     answer = client.post("/decide", json={"rows": []}, headers={"Accept": ARROW})
     assert pl.read_ipc_stream(answer.content).height == empty.height
-    assert pl.read_ipc_stream(answer.content).columns == ["prediction", "risk", "defer"]
+    assert pl.read_ipc_stream(answer.content).columns == ["prediction", "risk", "defer", "outside"]
+
+
+def test_rows_outside_what_was_seen_are_told_and_can_be_deferred(models, serve, new_rows):
+    model = models["linear"]
+    rows = [dict(row) for row in new_rows[:4]]
+    rows[0]["x"], rows[1]["city"], rows[2]["smokes"] = 5000.0, "Atlantis", None
+    rows[3] = model.schema.example
+    wanted = [["x"], ["city"], ["smokes"], []]
+    assert outside_of(model, pl.DataFrame(rows)) == wanted
+    for defers in (False, True):
+        with serve(create_app(model, defer_outside=defers)) as (client, _):
+            asked = {"rows": rows, "cost": 1e30}
+            said = client.post("/decide", json=asked).json()["rows"]
+            assert [row["outside"] for row in said] == wanted
+            assert [row["defer"] for row in said] == [defers] * 3 + [False]
+            body = arrow(pl.DataFrame(rows))
+            answer = client.post("/decide?cost=1e30", content=body, headers={"Content-Type": ARROW})
+            assert pl.read_ipc_stream(answer.content)["outside"].to_list() == wanted
+
+
+def test_what_is_asked_for_is_said_of_each_row(models, serve, new_rows):
+    for name in ("linear", "logistic"):
+        model = models[name]
+        frame = check_rows(model.schema, pl.DataFrame(new_rows)).good
+        with serve(create_app(model)) as (client, _):
+            asked = {"rows": new_rows, "explain": True, "parts": True}
+            asked |= {"probabilities": True} if name == "logistic" else {}
+            said = client.post("/decide", json=asked).json()["rows"]
+            plain = client.post("/decide", json={"rows": new_rows}).json()["rows"]
+            assert [{key: row[key] for key in plain[0]} for row in said] == plain
+            description = client.get("/openapi.json").json()
+        risk = model.predict_risk(frame)
+        found = model.explain(frame, risk)
+        for k, row in enumerate(said):
+            most = [(one["column"], one["change"]) for one in row["raised_by"]]
+            assert [column for column, _ in most] == [column for column, _ in found.most(k)]
+            assert sum(row["parts"].values()) == pytest.approx(row["risk"])
+        question = description["components"]["schemas"]["Question"]["properties"]
+        assert ("probabilities" in question) == (name == "logistic")
+        if name == "logistic":
+            wanted = model.class_probabilities(frame)
+            assert [list(row["probabilities"].values()) for row in said] == wanted.tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "message"),
+    [
+        ("linear", {"probabilities": True}, "no class probabilities"),
+        ("stranger", {"parts": True}, "has no parts"),
+        ("linear", {"explain": 1}, "explain must be true or false"),
+    ],
+)
+def test_what_a_model_cannot_say_is_refused(models, serve, new_rows, name, asked, message):
+    with serve(create_app(models[name])) as (client, _):
+        answer = client.post("/decide", json={"rows": new_rows} | asked)
+        assert answer.status_code == 422
+        assert message in answer.json()["error"]
 
 
 def test_the_price_is_that_of_the_request(client, models, new_rows):

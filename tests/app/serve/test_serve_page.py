@@ -152,7 +152,7 @@ def visit(browser):
 
 def shown(tab):
     """What the page says: verdict, prediction and risk."""
-    tab.wait_for_function("!document.getElementById('try-answer').matches('.stale')")
+    tab.wait_for_selector("#try-answer:not(.stale)", state="attached")
     values = tab.eval_on_selector_all(".try-numbers dd", "all => all.map((d) => d.dataset.value)")
     return tab.inner_text(".try-verdict"), *values
 
@@ -166,7 +166,7 @@ def decided(model, row, cost):
     frame = check_rows(model.schema, pl.DataFrame([row])).good
     decision = model.decide(frame, cost=cost)
     return (
-        "Ask somebody" if decision.deferred[0] else "Accept",
+        "Defer" if decision.deferred[0] else "Accept",
         decision.prediction[0],
         float(decision.risk[0]),
     )
@@ -212,7 +212,7 @@ def test_the_price_of_the_page_moves_the_verdict(visit, client):
     for price in ("0", "1000000"):
         tab.fill("#price", price)
         verdicts.append(wait_for_answer(tab)[0])
-    assert verdicts == ["Ask somebody", "Accept"]
+    assert verdicts == ["Defer", "Accept"]
     tab.click("#try button[type=reset]")
     assert wait_for_answer(tab)[0] == "Accept"
 
@@ -224,7 +224,23 @@ def test_the_form_works_without_a_report(visit, models, serve):
         for cost in ("0", "1000000"):
             tab.fill("#price", cost)
             verdicts.append(wait_for_answer(tab)[0])
-        assert verdicts == ["Ask somebody", "Accept"]
+        assert verdicts == ["Defer", "Accept"]
+
+
+def test_the_form_warns_of_values_never_seen(visit, client, models):
+    tab = visit(str(client.base_url))
+    wait_for_answer(tab)
+    assert tab.locator(".try-outside").count() == 0
+    at = models["linear"].schema.names.index("x")
+    tab.fill(f"#try-{at}", "5000")
+    tab.click(".try-go")
+    wait_for_answer(tab)
+    assert "x" in tab.inner_text(".try-outside")
+    assert "outside" in tab.get_attribute(f".try-field:has(#try-{at})", "class")
+    assert tab.inner_text(".try-raised").startswith("Raises the risk most")
+    tab.click("#try button[type=reset]")
+    wait_for_answer(tab)
+    assert tab.locator(".try-outside, .try-field.outside").count() == 0
 
 
 def test_the_form_works_by_keyboard_and_complains_in_words(visit, models, serve):

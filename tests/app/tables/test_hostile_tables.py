@@ -1,11 +1,15 @@
 """Tables as people have them, and as people should not have them."""
 
+import os
+import random
+import threading
+
 import polars as pl
 import pytest
 from hostile_tables import CASES, ROWS, good
 
 from condrisk.app.models import fit_table
-from condrisk.app.tables import TableError, _read, check_rows, read_table
+from condrisk.app.tables import TableError, _local, _quotes, _read, check_rows, read_table
 
 pytestmark = pytest.mark.usefixtures("quick_fits")
 
@@ -105,3 +109,101 @@ def test_a_bad_cell_makes_its_row_bad_and_no_other(model, column, values, reason
 def test_a_column_of_another_type_refuses_the_whole_table(model):
     with pytest.raises(TableError, match="column 'x' must hold numbers, as when the model"):
         check_rows(model.schema, new(x=[[1.0, 2.0]]))
+
+
+# -- what is small here stands for what is large ---------------------------------------------------
+
+
+def write(path, content):
+    path.write_bytes(content.encode())
+    return path
+
+
+@pytest.fixture
+def pipe(tmp_path):
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("the system has no named pipes")
+    os.mkfifo(tmp_path / "pipe")
+    return tmp_path / "pipe"
+
+
+def first_unclosed(text):
+    """Return the line where a cell begins that is not closed: mark by mark."""
+    state, line, began, several = "start", 1, 0, False
+    at = 0
+    while at < len(text):
+        mark = text[at]
+        if state == "quoted":
+            if mark == '"' and text[at + 1 : at + 2] == '"':
+                at += 1
+            elif mark == '"':
+                if several and text[at + 1 : at + 2] not in ("", ",", "\n"):
+                    return began
+                state = "cell"
+            several = several or mark == "\n"
+        elif mark in ",\n":
+            state = "start"
+        elif mark == '"' and state == "start":
+            state, began, several = "quoted", line, False
+        else:
+            state = "cell"
+        line += mark == "\n"
+        at += 1
+    return began if state == "quoted" else None
+
+
+def test_wherever_marks_stand_and_a_file_is_cut_into_blocks(tmp_path, monkeypatch, seed):
+    rng = random.Random(seed)
+    for _ in range(200):
+        text = "".join(rng.choice('",\na"x') for _ in range(rng.randrange(1, 30)))
+        path = write(tmp_path / "rows.csv", text)
+        monkeypatch.setattr(_quotes, "_READ_BYTES", rng.choice([1, 2, 3, 7, 100]))
+        line = first_unclosed(text)
+        if line is None:
+            _quotes.check_quotes(path, "rows", ",", "utf-8")
+        else:
+            with pytest.raises(TableError, match=f"line {line} has"):
+                _quotes.check_quotes(path, "rows", ",", "utf-8")
+
+
+def test_a_header_longer_than_a_block_is_read_too(tmp_path, monkeypatch):
+    """What cannot be skipped is no reason to find no rows."""
+    monkeypatch.setattr("condrisk.app.tables._csv.BLOCK_BYTES", 100)
+    monkeypatch.setattr("condrisk.app.tables._layout.HEAD_BYTES", 16)
+    names = [f"column_{number}" for number in range(50)]
+    rows = "\n".join(",".join(map(str, range(50))) for _ in range(3))
+    frame = read_table(write(tmp_path / "rows.csv", ",".join(names) + "\n" + rows + "\n"))
+    assert frame.columns == names
+    assert frame.height == 3
+
+
+def test_a_first_line_without_end_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("condrisk.app.tables._layout._LONGEST_HEADER", 1 << 20)
+    path = write(tmp_path / "rows.csv", "x" * (3 << 20))
+    with pytest.raises(TableError, match=r"first line of .* is longer than 1 MiB"):
+        read_table(path)
+    path = write(tmp_path / "cell.csv", "x" * 200_000 + ",y\n1,2\n")
+    with pytest.raises(TableError, match=r"first line of .* cannot be read: field larger"):
+        read_table(path)
+
+
+def test_a_pipe_into_which_nobody_writes_is_refused(pipe, monkeypatch):
+    monkeypatch.setattr(_local, "WRITER_SECONDS", 0.1)
+    with pytest.raises(TableError, match="is a pipe into which nobody writes"):
+        read_table(pipe)
+
+
+def test_a_pipe_that_somebody_holds_open_is_waited_for(pipe, monkeypatch):
+    monkeypatch.setattr(_local, "WRITER_SECONDS", 0.1)
+    write_now = threading.Event()
+
+    def hold():
+        with open(pipe, "w") as file:
+            write_now.wait(20)
+            file.write("a\n1\n")
+
+    writer = threading.Thread(target=hold)
+    writer.start()
+    threading.Timer(0.5, write_now.set).start()
+    assert read_table(pipe)["a"].to_list() == [1]
+    writer.join()

@@ -47,7 +47,7 @@ def frame():
 def test_each_column_is_described_by_what_was_seen(frame):
     assert table_schema(frame, exclude=["target"]).columns == (
         Column("number", "number", (), 1.0, 4.0, 0.25, typical=2.0),
-        Column("float", "number", (), 0.5, 1.5, 0.5, typical=1.0),
+        Column("float", "number", (), 0.5, 1.5, 0.5, typical=0.5),
         Column("text", "category", ("a", "b"), None, None, 0.25, typical="b"),
         Column("flag", "boolean", (), None, None, 0.25, typical=True),
         Column("day", "date", (), 1.0, 10.0, 0.25, typical="1970-01-02"),

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import logging
 from enum import StrEnum
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from condrisk.app._paths import check_inputs
-from condrisk.app.cli._terminal import (
-    Trust,
+from condrisk.app._paths import (
+    check_inputs,
+    check_new_folder,
     check_output,
+    check_output_folder,
+)
+from condrisk.app.cli._tables import (
+    DateFormats,
+    Decimal,
+    Query,
+    Sheet,
+    Source,
+    parse_source,
+    table_options,
+)
+from condrisk.app.cli._terminal import (
+    Overwrite,
+    Quiet,
+    Trust,
+    note,
     print_json,
     progress,
     say,
@@ -20,6 +38,7 @@ from condrisk.app.cli._terminal import (
 )
 
 if TYPE_CHECKING:
+    from condrisk.app._table_options import TableOptions
     from condrisk.app.models import TableModel
 
 
@@ -36,24 +55,32 @@ def export(
     ],
     output: Annotated[
         Path,
-        typer.Option(
-            "--output", "-o", help="A file for ONNX; for MLflow a folder that does not exist."
-        ),
+        typer.Option("--output", "-o", help="A file for ONNX; for MLflow a folder."),
     ],
     kind: Annotated[
         Kind | None,
         typer.Option(
-            "--format", help="What to write; without it a name that ends in .onnx means onnx."
+            "--format",
+            help="What to write; without it a name that ends in .onnx means onnx, and one without "
+            "an ending mlflow.",
         ),
     ] = None,
     check: Annotated[
-        Path | None,
+        Source | None,
         typer.Option(
             help="For ONNX: a table on whose rows the graph is compared with Python; 2,000 random "
-            "rows if not given."
+            "rows if not given.",
+            metavar="TABLE",
+            parser=parse_source,
         ),
     ] = None,
+    sheet: Sheet = None,
+    query: Query = None,
+    decimal: Decimal = None,
+    date_format: DateFormats = None,
     trust: Trust = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object instead of sentences.")
     ] = False,
@@ -65,17 +92,22 @@ def export(
 
     For example: condrisk export model.skops -o model.onnx --check new.csv
     """
-    wanted = kind or (Kind.onnx if output.suffix == ".onnx" else Kind.mlflow)
     with user_errors():
-        check_inputs(model, check)
+        wanted = kind or _kind_of(output)
+        options = table_options(sheet, query, decimal, date_format)
+        check_inputs(model, check, options=options)
         if wanted == Kind.onnx:
-            check_output(output)
+            check_output(output, overwrite=overwrite)
+        else:
+            _check_folder(output, overwrite=overwrite)
         with progress("exporting"):
             from condrisk.app.models import open_model
 
             loaded = open_model(model, trusted=trusted_names(trust))
             found = (
-                _to_onnx(loaded, output, check) if wanted == Kind.onnx else _mlflow(loaded, output)
+                _to_onnx(loaded, output, check, options)
+                if wanted == Kind.onnx
+                else _mlflow(loaded, output, overwrite=overwrite)
             )
     if as_json:
         print_json(found)
@@ -84,12 +116,16 @@ def export(
             say(line)
 
 
-def _to_onnx(model: TableModel, output: Path, check: Path | None) -> dict[str, Any]:
+def _to_onnx(
+    model: TableModel, output: Path, check: Path | None, options: TableOptions
+) -> dict[str, Any]:
     from condrisk._files import write_whole
     from condrisk.app.export import check_onnx, to_onnx
     from condrisk.app.tables import read_table
 
-    rows = None if check is None else read_table(check)
+    rows = None
+    if check is not None:
+        rows = read_table(check, options=options, schema=model.schema, note=note)
     graph = to_onnx(model, check=rows)
     found = check_onnx(graph, model, rows)
     write_whole(output, graph.SerializeToString())
@@ -105,11 +141,35 @@ def _to_onnx(model: TableModel, output: Path, check: Path | None) -> dict[str, A
     }
 
 
-def _mlflow(model: TableModel, output: Path) -> dict[str, Any]:
+def _kind_of(output: Path) -> Kind:
+    """Tell by its name what to write: a file of ONNX, or a folder."""
+    if output.suffix and output.suffix != ".onnx":
+        raise ValueError(f"{output} tells no format: end it in .onnx, or give --format.")
+    return Kind.onnx if output.suffix else Kind.mlflow
+
+
+def _check_folder(output: Path, *, overwrite: bool) -> None:
+    """Refuse a folder that is there, unless it is a model of MLflow that is to be replaced."""
+    if not overwrite or not output.exists():
+        check_output_folder(output, "MLmodel", overwrite=False)
+        check_new_folder(output)
+    elif not (output / "MLmodel").is_file():
+        raise ValueError(f"{output} is there already, and is no model of MLflow to replace.")
+
+
+def _mlflow(model: TableModel, output: Path, *, overwrite: bool) -> dict[str, Any]:
     from condrisk.app.export import save_mlflow
 
-    written = save_mlflow(model, output)
-    return {"format": "mlflow", "written": str(written)}
+    logging.getLogger("mlflow").setLevel(logging.WARNING)  # it tells of its own checks
+    if not overwrite or not output.exists():
+        save_mlflow(model, output)
+    else:
+        # The earlier one stays until the new one is whole.
+        with TemporaryDirectory(prefix=".condrisk-", dir=output.resolve().parent) as folder:
+            made = save_mlflow(model, Path(folder) / "new")
+            output.rename(Path(folder) / "old")
+            made.rename(output)
+    return {"format": "mlflow", "written": str(output)}
 
 
 def _lines(found: dict[str, Any]) -> list[str]:

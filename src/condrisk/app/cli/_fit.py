@@ -5,32 +5,51 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from condrisk.app._paths import check_inputs
+from condrisk.app._errors import NO_RULE
+from condrisk.app._paths import check_inputs, check_output, source_name
+from condrisk.app.cli._tables import (
+    TABLE_HELP,
+    DateFormats,
+    Decimal,
+    Query,
+    Sheet,
+    Source,
+    parse_source,
+    table_options,
+)
 from condrisk.app.cli._terminal import (
+    Overwrite,
+    Quiet,
     Task,
-    check_output,
+    exclusive,
+    needs,
+    note,
     print_json,
     progress,
     say,
     show_figures,
     user_errors,
+    verdict_of,
 )
+
+_EXAMPLE = "Example: condrisk fit patients.csv --target outcome --cost 0.1 -o model.skops"
+
+if TYPE_CHECKING:
+    from condrisk.app._table_options import TableOptions
 
 
 def fit(
-    table: Annotated[
-        Path, typer.Argument(help="CSV with a header, Parquet or Arrow.", metavar="TABLE")
-    ],
+    table: Annotated[Source, typer.Argument(help=TABLE_HELP, metavar="TABLE", parser=parse_source)],
     target: Annotated[str, typer.Option(help="The column to predict.")],
     task: Annotated[
         Task | None,
         typer.Option(
             help="The kind of target; told from the column unless given: text, booleans and at "
-            "most ten whole numbers are classes."
+            "most ten whole numbers are classes.",
         ),
     ] = None,
     loss: Annotated[
@@ -43,29 +62,54 @@ def fit(
     cost: Annotated[
         float | None,
         typer.Option(
-            help="The price of asking about a row, in units of the loss: rows whose expected loss "
+            help="The cost of deferring a row, in units of the loss: rows whose expected loss "
             "is higher are deferred."
+        ),
+    ] = None,
+    cost_column: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead: the column with the cost of deferring each row. It is no input of the "
+            "model, and new rows need it.",
+            metavar="COLUMN",
+        ),
+    ] = None,
+    cost_matrix: Annotated[
+        Path | None,
+        typer.Option(
+            help="For classes: a CSV file with what each mistake costs, a line for each true "
+            "class and a column for each predicted one; the first column and the header name them.",
+            metavar="CSV",
         ),
     ] = None,
     budget: Annotated[
         float | None,
-        typer.Option(help="Instead of a price: the largest share of rows to ask about, as 0.1."),
+        typer.Option(help="Instead: the largest share of rows to defer, as 0.1."),
     ] = None,
     risk_target: Annotated[
         float | None,
         typer.Option(
-            help="Instead of a price: the largest mean loss of the rows that are not asked about, "
-            "promised with --confidence. Rows are set aside to show it."
+            help="Instead: the largest mean loss of the accepted rows, "
+            "guaranteed with --confidence. Rows are set aside to show it."
         ),
     ] = None,
     confidence: Annotated[
-        float, typer.Option(help="How sure --risk-target is to be.", min=0.0, max=1.0)
-    ] = 0.9,
+        float | None,
+        typer.Option(help="How sure --risk-target is to be. Default: 0.9.", min=0.0, max=1.0),
+    ] = None,
     cap: Annotated[
         float | None,
         typer.Option(
             help="For --risk-target with a loss that has no greatest value, such as "
             "squared_error: larger losses count as this."
+        ),
+    ] = None,
+    subgroup: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="For --risk-target: a column each of whose values keeps it, all at once; may be "
+            "given several times.",
+            metavar="COLUMN",
         ),
     ] = None,
     predictor: Annotated[
@@ -87,6 +131,26 @@ def fit(
             metavar="COLUMN",
         ),
     ] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A column to leave out; may be given several times.",
+            metavar="COLUMN",
+            rich_help_panel="Reading the table",
+        ),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A column to learn from, and no other; may be given several times.",
+            metavar="COLUMN",
+            rich_help_panel="Reading the table",
+        ),
+    ] = None,
+    sheet: Sheet = None,
+    query: Query = None,
+    decimal: Decimal = None,
+    date_format: DateFormats = None,
     holdout: Annotated[
         float,
         typer.Option(
@@ -94,80 +158,133 @@ def fit(
             "fitted on all rows, and no figures are known."
         ),
     ] = 0.2,
+    time: Annotated[
+        str | None,
+        typer.Option(
+            help="The column that says when a row was made: the last rows are held out instead of "
+            "random ones, which tells how the model does later. It is no input of the model.",
+            metavar="COLUMN",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same model.", min=0)] = 0,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")
     ] = Path("model.skops"),
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print figures and notes as one JSON object.")
     ] = False,
 ) -> None:
     """Fit a model to a table, and say what it will do on new rows.
 
-    It predicts, estimates for each row how large the loss of its prediction will be, and asks
-    somebody who knows where that is worth the price.
+    It predicts, estimates for each row how large the loss of its prediction will be, and
+    defers to an expert where that is worth the cost.
 
     Example: condrisk fit patients.csv --target outcome --cost 0.1 -o model.skops
     """
     notes: list[str] = []
     with user_errors():
-        check_inputs(None, table)
-        check_output(output)
+        rules = {"cost": cost, "cost_column": cost_column, "budget": budget}
+        exclusive(**rules, risk_target=risk_target)
+        if risk_target is None and all(given is None for given in rules.values()):
+            raise ValueError(f"{NO_RULE[:-1]}. {_EXAMPLE}")
+        exclusive(drop=drop, only=only)
+        exclusive(loss=loss, cost_matrix=cost_matrix)
+        if risk_target is None:
+            needs("--risk-target", confidence=confidence, cap=cap, subgroup=subgroup)
+        options = table_options(sheet, query, decimal, date_format)
+        check_inputs(None, table, options=options)
+        check_inputs(None, cost_matrix)
+        check_output(output, overwrite=overwrite)
         with progress(f"reading {table}") as update:
             manifest = _fit(
                 table,
                 output,
                 update,
                 notes,
+                options,
                 target=target,
                 task=None if task is None else task.value,
                 loss=loss,
                 cost=cost,
+                cost_column=cost_column,
+                cost_matrix=cost_matrix,
+                time=time,
                 budget=budget,
                 risk_target=risk_target,
-                confidence=confidence,
+                confidence=0.9 if confidence is None else confidence,
                 cap=cap,
+                subgroups=tuple(subgroup or ()),
                 predictor=predictor,
                 trust=trust,
                 predictions=predictions,
                 holdout=holdout,
                 random_state=seed,
+                drop=tuple(drop or ()),
+                only=only or None,
             )
     if as_json:
-        shown = {k: v for k, v in manifest.items() if k != "profile"}
-        print_json({"output": str(output), "notes": notes, **shown})
+        shown = {k: v for k, v in manifest.items() if k not in ("profile", "held_out")}
+        said = [sentence.text.replace("\u00a0", " ") for sentence in verdict_of(manifest)]
+        print_json({"output": str(output), "notes": notes, "verdict": said, **shown})
     else:
-        _show(table, output, manifest, notes)
+        _show(table, output, manifest)
 
 
 def _fit(
-    table: Path, output: Path, update: Any, notes: list[str], **choices: Any
+    table: Path,
+    output: Path,
+    update: Any,
+    notes: list[str],
+    options: TableOptions,
+    **choices: Any,
 ) -> dict[str, Any]:
     """Fit a model, write it, and return what its file says."""
-    from condrisk.app.models import fit_table
-    from condrisk.app.tables import read_table
+    from condrisk.app.models import fit_table, read_cost_matrix
+    from condrisk.app.tables import read_noted
     from condrisk.persistence import read_manifest, save_model
 
     if choices["trust"]:
         sys.path.insert(0, os.getcwd())  # where the user's own modules are
-    frame = read_table(table, note=notes.append)
-    model = fit_table(frame, **choices, progress=update, note=notes.append)
+
+    def tell(text: str) -> None:
+        notes.append(text)
+        note(text)
+
+    if choices["cost_matrix"] is not None:
+        choices["cost_matrix"] = read_cost_matrix(choices["cost_matrix"])
+    roles = ("target", "predictions", "cost_column", "time")
+    named = {*(choices["only"] or ()), *(choices[role] for role in roles)}
+
+    def used(name: str) -> bool:
+        return name in named if choices["only"] else name not in choices["drop"]
+
+    frame, notations = read_noted(table, options=options, used=used, note=tell)
+    model = fit_table(frame, **choices, notations=notations, progress=update, note=tell)
     update(f"writing {output}")
-    save_model(model.model, output, model.schema, target=model.target, reference=model.reference)
+    save_model(
+        model.model,
+        output,
+        model.schema,
+        target=model.target,
+        reference=model.reference,
+        cost_column=model.cost_column,
+    )
     return read_manifest(output)
 
 
-def _show(table: Path, output: Path, manifest: dict[str, Any], notes: list[str]) -> None:
+def _show(table: Path | str, output: Path, manifest: dict[str, Any]) -> None:
+    name = table.name if isinstance(table, Path) else source_name(table)
+    n = len(manifest["schema"]["columns"])
     say(
-        f"{table.name}: {manifest['task']} of {manifest['target']} from "
-        f"{len(manifest['schema']['columns'])} columns, loss {manifest['loss']}",
+        f"{name}: {manifest['task']} of {manifest['target']} from "
+        f"{n} column{'s' if n > 1 else ''}, loss {manifest['loss']}",
         style="bold",
     )
     say(f"  predictor: {manifest['predictor']}")
     say(f"  rule: {manifest['rule']}")
-    for note in notes:
-        say(f"  note: {note}")
-    show_figures(manifest["evaluation"])
+    show_figures(manifest)
     size = output.stat().st_size / 1024
     trust = "".join(f" --trust {name}" for name in manifest["trusted"])
     say(

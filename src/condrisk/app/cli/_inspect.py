@@ -6,15 +6,17 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from condrisk.app._numbers import Amounts, exact, percent, span, unit_of
 from condrisk.app._paths import check_inputs
 from condrisk.app.cli._terminal import (
+    Quiet,
     plain,
     print_json,
     say,
+    show,
     show_figures,
     user_errors,
 )
@@ -22,7 +24,7 @@ from condrisk.app.cli._terminal import (
 # In the table of columns, categories are cut to this many characters.
 _SHOWN = 60
 _CONTAINERS = {
-    "codes": "numbers, one matrix",
+    "codes": "one matrix of numbers",
     "numpy": "a numpy array",
     "pandas": "a pandas frame",
     "polars": "a polars frame",
@@ -36,6 +38,7 @@ def inspect(
             help="A model file, as `condrisk fit` or save_model writes it.", metavar="MODEL"
         ),
     ],
+    quiet: Quiet = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the whole manifest as one JSON object.")
     ] = False,
@@ -60,25 +63,41 @@ def inspect(
 
 
 def _show(path: Path, manifest: dict[str, Any]) -> None:
+    if manifest["task"] == "routing":
+        from condrisk.app.cli._route_fit import show_router
+
+        say(f"{path.name}: {manifest['predictor']}", style="bold")
+        say(f"  written: {manifest['created']} by {_versions(manifest)}")
+        show(_columns(manifest))
+        show_router(manifest)
+        return
     say(f"{path.name}: {manifest['task']} of {manifest['target']}", style="bold")
     classes = manifest["classes"]
     cost, n_rows = manifest["cost"], manifest["schema"]["n_rows"]
     lines = {
         "predictor": manifest["predictor"],
+        "outputs": None if manifest["outputs"] == 1 else manifest["outputs"],
         "classes": None if classes is None else ", ".join(map(str, classes[:20])),
         "loss": manifest["loss"],
-        "cost": None if cost is None else f"{cost:g}",
+        "cost": None if cost is None else _cost(cost, manifest),
         "rule": manifest["rule"] or "none: a risk estimator",
         "rows seen": None if n_rows is None else f"{n_rows:,}",
-        "rows as": _CONTAINERS[manifest["schema"]["container"]],
+        "rows passed as": _CONTAINERS[manifest["schema"]["container"]],
         "written": f"{manifest['created']} by {_versions(manifest)}",
         "to load it": _trust(manifest),
     }
     for name, value in lines.items():
         if value is not None:
             say(f"  {name + ':':16} {value}")
-    Console().print(_columns(manifest))
-    show_figures(manifest["evaluation"])
+    show(_columns(manifest))
+    show_figures(manifest)
+
+
+def _cost(cost: float, manifest: dict[str, Any]) -> str:
+    """Return the cost as it was given, and what it means."""
+    amounts = Amounts(manifest["loss"], unit_of(manifest["target"]))
+    meaning = amounts.cost(cost) if amounts.in_percent else amounts.typical(cost)
+    return f"{exact(cost)} ({meaning})".replace("\u00a0", " ") if meaning else exact(cost)
 
 
 def _trust(manifest: dict[str, Any]) -> str | None:
@@ -103,7 +122,12 @@ def _columns(manifest: dict[str, Any]) -> Table:
         known[prediction["name"]] = prediction
     for name, column in known.items():
         role = " (prediction)" if column is prediction else ""
-        cells = [name + role, column["kind"], _seen(column), f"{column['missing']:.1%}"]
+        cells = [
+            name + role,
+            column["kind"],
+            _seen(column),
+            percent(column["missing"]).replace("\u00a0", " "),
+        ]
         table.add_row(*(Text(plain(cell)) for cell in cells))
     return table
 
@@ -121,4 +145,4 @@ def _seen(column: dict[str, Any]) -> str:
         first = date(1970, 1, 1)
         ends = (first + timedelta(days=column[end]) for end in ("low", "high"))
         return " to ".join(day.isoformat() for day in ends)
-    return f"{column['low']:g} to {column['high']:g}"
+    return span(column["low"], column["high"])

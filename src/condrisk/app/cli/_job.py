@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,11 @@ import polars as pl
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
+from condrisk.app._names import listed, nearest
+from condrisk.app._paths import source_name
 from condrisk.app.models import TableModel, fit_table, open_model
 from condrisk.app.report import Report, build_report
-from condrisk.app.tables import TableError, check_rows, read_table
+from condrisk.app.tables import Notation, TableError, TableOptions, check_rows, read_noted
 from condrisk.datasets import load_uci
 from condrisk.metrics import aurc, deferral_loss, deferral_rate, risk_error
 
@@ -41,6 +43,20 @@ class Data:
     notes: list[str]
     imports: tuple[str, ...]
     code: tuple[str, ...]
+    notations: dict[str, Notation] = field(default_factory=dict)
+
+
+class Notes(list[str]):
+    """Notes that are told when they come, and kept."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        super().__init__()
+        self._tell = tell
+
+    def append(self, text: str) -> None:
+        """Tell a note, and keep it."""
+        super().append(text)
+        self._tell(text)
 
 
 @dataclass(frozen=True)
@@ -95,6 +111,8 @@ class Result:
         manifest, target = self.model.manifest, self.data.target
         strata = f", stratify=frame[{target!r}]" if _strata(self.data) is not None else ""
         choices = f"task={manifest['task']!r}, loss={manifest['loss']!r}, cost={self.model.cost!r}"
+        if self.data.notations:
+            choices += ", notations=notations"
         lines = [
             *self.data.imports,
             "from condrisk.app.models import fit_table",
@@ -131,27 +149,42 @@ def embedded_data(name: str, target: str | None, task: Any) -> Data:
     return Data(name, frame, data.target_name, task or "regression", [], imports, code)
 
 
-def users_data(path: Path, target: str, task: Any) -> Data:
+def users_data(
+    path: Path | str,
+    target: str,
+    task: Any,
+    options: TableOptions,
+    *,
+    note: Callable[[str], None],
+) -> Data:
     """Read a user's table; rows without a target are left out, and a note says so."""
-    notes: list[str] = []
-    frame = read_table(path, note=notes.append)
+    name = source_name(path)
+    notes = Notes(note)
+    frame, notations = read_noted(path, options=options, note=notes.append)
     if target not in frame.columns:
-        raise TableError(f"--target {target!r} is not a column of {path}: it has {frame.columns}.")
+        raise TableError(
+            f"--target {target!r} is not a column of {name}{nearest(target, frame.columns)}: "
+            f"it has {listed(frame.columns)}."
+        )
     known = frame.fill_nan(None).drop_nulls(target)
     if known.height < FEWEST_ROWS:
         raise TableError(
-            f"{path} has {known.height} rows with a target; at least {FEWEST_ROWS} are needed, of "
+            f"{name} has {known.height} rows with a target; at least {FEWEST_ROWS} are needed, of "
             f"which a quarter is held out."
         )
-    code = [f"frame = read_table({str(path)!r}).fill_nan(None).drop_nulls({target!r})"]
+    said = "" if options == TableOptions() else f", options={options!r}"
+    read = f"frame, notations = read_noted({str(path)!r}{said})"
+    code = [read, f"frame = frame.fill_nan(None).drop_nulls({target!r})"]
     if known.height < frame.height:
         notes.append(f"{frame.height - known.height:,} rows are left out: they have no target")
     if known.height > MOST_ROWS:
         notes.append(f"the first look takes {MOST_ROWS:,} of {known.height:,} rows at random")
         known = known.sample(MOST_ROWS, seed=SEED)
         code.append(f"frame = frame.sample({MOST_ROWS}, seed={SEED})")
-    imports = ("from condrisk.app.tables import read_table",)
-    return Data(path.name, known, target, task, notes, imports, tuple(code))
+    names = "TableOptions, read_noted" if said else "read_noted"
+    imports = (f"from condrisk.app.tables import {names}",)
+    name = path.name if isinstance(path, Path) else name
+    return Data(name, known, target, task, notes, imports, tuple(code), notations)
 
 
 # -- the job --------------------------------------------------------------------------------------
@@ -176,6 +209,7 @@ def run(
         cost=costs[len(costs) // 2] if costs else 1.0,
         holdout=0,
         random_state=SEED,
+        notations=data.notations,
         progress=progress,
         note=data.notes.append,
     )

@@ -2,20 +2,51 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from shutil import copyfileobj
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
-from condrisk.app._paths import check_inputs
-from condrisk.app.cli._terminal import Trust, print_json, say, trusted_names, user_errors
+from condrisk.app._numbers import Amounts, number, percent, unit_of
+from condrisk.app._paths import STANDARD, check_inputs, check_output, written_format
+from condrisk.app.cli._tables import (
+    TABLE_HELP,
+    DateFormats,
+    Decimal,
+    Query,
+    Sheet,
+    Source,
+    parse_source,
+    table_options,
+)
+from condrisk.app.cli._terminal import (
+    TOLD,
+    Overwrite,
+    Quiet,
+    Trust,
+    exclusive,
+    is_quiet,
+    is_router_file,
+    needs,
+    note,
+    only_for,
+    print_json,
+    say,
+    trusted_names,
+    user_errors,
+)
 
 if TYPE_CHECKING:
-    from condrisk.app.scoring import ScoreSummary
+    from condrisk.app._table_options import TableOptions
+    from condrisk.app.scoring import RouteSummary, ScoreSummary
 
 
 class Engine(StrEnum):
@@ -33,10 +64,11 @@ def score(
         ),
     ],
     table: Annotated[
-        Path,
+        Source,
         typer.Argument(
-            help="The rows: CSV, Parquet or Arrow, with the columns of the model among theirs.",
+            help=f"The rows, with the columns of the model among theirs: {TABLE_HELP}",
             metavar="TABLE",
+            parser=parse_source,
         ),
     ],
     output: Annotated[
@@ -44,7 +76,9 @@ def score(
         typer.Option(
             "--output",
             "-o",
-            help="Where to write; the ending tells the format: .csv, .parquet or .arrow.",
+            help="Where to write; the ending tells the format: .csv, .tsv, .xlsx, .jsonl, .parquet "
+            "or .arrow, also .csv.gz or .csv.zst. - writes CSV to standard output, and says on "
+            "standard error what could not be scored.",
         ),
     ],
     cost: Annotated[
@@ -53,6 +87,49 @@ def score(
             min=0, help="The cost of deferring, in units of the loss. Default: the model's own."
         ),
     ] = None,
+    cost_column: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead: the column with the cost of deferring each row. Default: the model's.",
+            metavar="COLUMN",
+        ),
+    ] = None,
+    price: Annotated[
+        float | None,
+        typer.Option(
+            min=0, help="Of a router: the loss that one unit of cost must save, for a dearer model."
+        ),
+    ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(min=0, help="Of a router, instead: the greatest mean cost of a row."),
+    ] = None,
+    target: Annotated[
+        float | None,
+        typer.Option(
+            help="Of a router, instead: the greatest expected loss of a row; each has the cheapest "
+            "model that meets it."
+        ),
+    ] = None,
+    defer_outside: Annotated[
+        bool,
+        typer.Option(
+            "--defer-outside",
+            help="Defer rows outside what was seen when the model was fitted, whatever their risk.",
+        ),
+    ] = False,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain",
+            help="Add the column raised_by: which columns raise the risk of a row most against the "
+            "average row. It takes up to 20 predictions a row.",
+        ),
+    ] = False,
+    probabilities: Annotated[
+        bool,
+        typer.Option("--probabilities", help="For classes: add the probability of each."),
+    ] = False,
     parts: Annotated[
         bool,
         typer.Option(
@@ -67,12 +144,11 @@ def score(
             help="Put before the names of the new columns, where the table has such names already."
         ),
     ] = "",
-    overwrite: Annotated[
-        bool,
-        typer.Option(
-            "--overwrite", help="Score again what is finished, and replace what is there."
-        ),
-    ] = False,
+    sheet: Sheet = None,
+    query: Query = None,
+    decimal: Decimal = None,
+    date_format: DateFormats = None,
+    overwrite: Overwrite = False,
     batch_rows: Annotated[
         int | None,
         typer.Option(
@@ -101,7 +177,16 @@ def score(
             min=1, help="With --engine dask: workers of such a cluster. Default: one for each core."
         ),
     ] = None,
+    wait: Annotated[
+        float | None,
+        typer.Option(
+            help="With --engine dask: how many seconds the cluster may be without any worker. "
+            "Default: 10.",
+            metavar="SECONDS",
+        ),
+    ] = None,
     trust: Trust = None,
+    quiet: Quiet = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the summary as one JSON object, for machines.")
     ] = False,
@@ -109,27 +194,64 @@ def score(
     """Add prediction, risk and decision to every row of a table, however many rows it has.
 
     Order and all other columns stay. The new columns are prediction; risk, the loss to expect of
-    that prediction; and defer, true where asking is worth its price. Rows that the model cannot
-    take go into a second file, OUTPUT.rejects, with their numbers and the reasons.
+    that prediction; defer, true where deferring is worth its cost; and outside, the columns in
+    which a row leaves what was seen when the model was fitted. Rows that the model cannot take go
+    into a second file, OUTPUT.rejects, with their numbers and the reasons.
 
     Rows pass through in batches, so memory stays small. Stopped at any moment, the same command
-    goes on from there. OUTPUT.json tells what an output was made from.
+    goes on from there. OUTPUT.json tells what an output was made from. If no row at all could be
+    scored, the command ends with exit code 3.
+
+    Of a router, which condrisk route-fit makes, the new columns are model, risk and cost.
 
     Example: condrisk score model.skops new.parquet -o scored.parquet
     """
-    try:
-        with user_errors():
-            check_inputs(model, table)
+    summary: Any
+    piped = str(output) == STANDARD
+    with user_errors(_kept(output)), _written_to(output) as written:
+        options = table_options(sheet, query, decimal, date_format)
+        exclusive(cost=cost, cost_column=cost_column)
+        if engine is Engine.local:
+            needs("--engine dask", scheduler=scheduler, workers=workers, wait=wait)
+        check_inputs(model, table, options=options)
+        written_format(written)
+        check_output(written, overwrite=True)
+        if piped and as_json:
+            raise ValueError("--json and -o - both print to standard output: give one of them.")
+        wish = {"price": price, "budget": budget, "target": target}
+        routes = is_router_file(model)
+        if routes:
+            only_for(
+                "a router",
+                cost=cost,
+                cost_column=cost_column,
+                defer_outside=defer_outside,
+                explain=explain,
+                probabilities=probabilities,
+                parts=parts,
+                threads=threads,
+                engine=engine is not Engine.local,
+            )
+            summary = _route(
+                model, table, written, wish, options, trust, batch_rows, prefix, overwrite
+            )
+        else:
+            only_for("a model that is no router", **wish)
             from condrisk.app.scoring import score_file
 
             with _progress() as update:
                 summary = score_file(
                     model,
                     table,
-                    output,
+                    written,
                     cost=cost,
+                    cost_column=cost_column,
                     parts=parts,
+                    probabilities=probabilities,
+                    explain=explain,
+                    defer_outside=defer_outside,
                     trusted=trusted_names(trust),
+                    options=options,
                     prefix=prefix,
                     overwrite=overwrite,
                     batch_rows=batch_rows,
@@ -137,15 +259,102 @@ def score(
                     engine=engine.value,
                     scheduler=scheduler,
                     workers=workers,
+                    **({} if wait is None else {"wait": wait}),
                     progress=update,
                 )
-    except KeyboardInterrupt:
-        say("Stopped. The same command goes on from here.", stderr=True)
-        raise typer.Exit(130) from None
+        if piped:
+            _pipe(summary)
     if as_json:
         print_json(summary.to_dict())
+    elif routes:
+        _show_routes(summary, piped=piped)
     else:
-        _show(summary)
+        _show(summary, _amounts(model), piped=piped)
+    if not (summary.routed if routes else summary.scored):
+        raise typer.Exit(TOLD)
+
+
+def _route(
+    model: Path,
+    table: Path,
+    output: Path,
+    wish: dict[str, float | None],
+    options: TableOptions,
+    trust: list[str] | None,
+    batch_rows: int | None,
+    prefix: str,
+    overwrite: bool,
+) -> RouteSummary:
+    from condrisk.app.scoring import route_file
+
+    return route_file(
+        model,
+        table,
+        output,
+        **wish,
+        options=options,
+        trusted=trusted_names(trust),
+        batch_rows=batch_rows,
+        prefix=prefix,
+        overwrite=overwrite,
+    )
+
+
+def _show_routes(summary: RouteSummary, *, piped: bool) -> None:
+    """Say which model answers how many rows."""
+
+    def tell(text: str) -> None:
+        say(text, stderr=piped)
+
+    for text in summary.notes:
+        note(text)
+    tell(f"{summary.routed:,} rows routed{'' if piped else f': {summary.output}'}")
+    for name, rows in summary.models.items():
+        tell(f"  {name}: {rows:,} ({rows / summary.routed:.1%})")
+    if summary.routed:
+        tell(
+            f"  mean cost {number(summary.mean_cost or 0.0)}, "
+            f"mean risk {number(summary.mean_risk or 0.0)}"
+        )
+    else:
+        note("no row could be routed")
+    if summary.rejected:
+        file = "above" if piped else str(summary.rejects)
+        tell(f"{summary.rejected:,} rows rejected, each with the reason: {file}")
+
+
+def _kept(output: Path) -> str:
+    if str(output) == STANDARD:
+        return "Nothing was written."
+    return f"What was scored is kept in {output}.parts: the same command goes on from here."
+
+
+@contextmanager
+def _written_to(output: Path) -> Iterator[Path]:
+    """Yield where to write: for standard output a file that is written there when it is whole."""
+    if str(output) != STANDARD:
+        yield output
+        return
+    with TemporaryDirectory(prefix="condrisk-") as folder:
+        yield Path(folder) / "scored.csv"
+
+
+def _pipe(summary: ScoreSummary | RouteSummary) -> None:
+    """Write scored rows to standard output, and the reasons for the others to standard error."""
+    from condrisk.app.tables import TableSource
+
+    try:
+        with open(summary.output, "rb") as file:
+            copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read it has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if summary.rejects is not None:
+        with TableSource(summary.rejects, batch_rows=None) as source:
+            for batch in source:
+                numbers, reasons = batch.table.columns[:2]
+                for number, reason in zip(numbers, reasons, strict=True):
+                    say(f"Row {number} is left out: {reason}", stderr=True)
 
 
 @contextmanager
@@ -168,7 +377,9 @@ def _progress() -> Iterator[Callable[[int, float], None]]:
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    off = is_quiet() or not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=off) as progress:
         bar = progress.add_task("reading", total=1.0)
 
         def update(rows: int, share: float) -> None:
@@ -177,22 +388,44 @@ def _progress() -> Iterator[Callable[[int, float], None]]:
         yield update
 
 
-def _show(summary: ScoreSummary) -> None:
+def _amounts(model: Path) -> Amounts:
+    from condrisk.persistence import read_manifest
+
+    manifest = read_manifest(model)
+    return Amounts(manifest["loss"], unit_of(manifest["target"]))
+
+
+def _show(summary: ScoreSummary, amounts: Amounts, *, piped: bool) -> None:
+    """Say what came of it: on standard error where the rows are on standard output."""
+
+    def tell(text: str) -> None:
+        say(text, stderr=piped)
+
+    for text in summary.notes:
+        note(text)
+    where = "" if piped else f": {summary.output}"
     if summary.finished_before:
-        say(f"{summary.output} is finished already; --overwrite scores it again.")
-    say(f"{summary.scored:,} rows scored: {summary.output}")
+        tell(f"{summary.output} is finished already; --overwrite scores it again.")
+    tell(f"{summary.scored:,} rows scored{where}")
     if summary.deferral_rate is not None:
-        say(
-            f"  {summary.deferred:,} to be deferred ({summary.deferral_rate:.1%}); "
-            f"mean risk {summary.mean_risk:.4g}, the loss to expect if none were"
+        rate, risk = percent(summary.deferral_rate), amounts.full(summary.mean_risk or 0.0)
+        tell(
+            f"  {summary.deferred:,} to be deferred ({rate}); mean risk {risk}, the loss to expect "
+            f"if none were".replace("\u00a0", " ")
         )
-    for note in summary.notes:
-        say(f"  note: {note}")
+    if summary.outside:
+        tell(
+            f"  {summary.outside:,} outside what was seen when the model was fitted: the column "
+            f"outside names where, and their risk is a guess"
+        )
     if summary.rejected:
-        say(f"{summary.rejected:,} rows rejected, each with the reason: {summary.rejects}")
+        file = "above" if piped else str(summary.rejects)
+        tell(f"{summary.rejected:,} rows rejected, each with the reason: {file}")
     for name, count in summary.unseen.items():
-        say(f"  column {name!r}: {count:,} rows with a category never seen, taken as missing")
+        tell(f"  column {name!r}: {count:,} rows with a category never seen, taken as missing")
     if summary.resumed:
-        say(f"  {summary.resumed:,} of {summary.batches:,} batches were scored by an earlier call")
+        tell(f"  {summary.resumed:,} of {summary.batches:,} batches were scored by an earlier call")
     if not summary.finished_before and summary.seconds >= 1:
-        say(f"  in {summary.seconds:,.1f} s, {summary.rows / summary.seconds:,.0f} rows a second")
+        tell(f"  in {summary.seconds:,.1f} s, {summary.rows / summary.seconds:,.0f} rows a second")
+    if not summary.scored:
+        note("no row could be scored")

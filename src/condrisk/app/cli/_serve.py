@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from condrisk.app._paths import check_inputs
-from condrisk.app.cli._terminal import print_json, progress, say, user_errors
+from condrisk.app.cli._terminal import (
+    Quiet,
+    is_router_file,
+    only_for,
+    print_json,
+    progress,
+    say,
+    user_errors,
+)
 
 if TYPE_CHECKING:
     import socket
@@ -20,9 +28,6 @@ if TYPE_CHECKING:
 
 TOKEN_VARIABLE = "CONDRISK_TOKEN"
 _SHORTEST_TOKEN = 16
-# Under these names a service that binds to loopback may be called; a web page that points a name
-# of its own at this machine may not.
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def serve(
@@ -51,6 +56,16 @@ def serve(
             metavar="FILE",
         ),
     ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-host",
+            help="A name under which the service may be called, such as that of a proxy before it; "
+            "can be given several times. Over the loopback interface only localhost and addresses "
+            "are allowed otherwise, elsewhere any name; * allows any name everywhere.",
+            metavar="NAME",
+        ),
+    ] = None,
     trust: Annotated[
         list[str] | None,
         typer.Option(
@@ -67,6 +82,14 @@ def serve(
             metavar="HTML",
         ),
     ] = None,
+    monitoring: Annotated[
+        Path | None,
+        typer.Option(
+            help="The output folder of condrisk monitor, such as one with --watch: /metrics then "
+            "tells expected and realised loss, evidence and alarm too.",
+            metavar="FOLDER",
+        ),
+    ] = None,
     max_body: Annotated[
         float, typer.Option(min=0.001, help="The longest body of a request, in MiB.")
     ] = 8.0,
@@ -81,6 +104,14 @@ def serve(
             "the same answer either way, but sooner."
         ),
     ] = True,
+    defer_outside: Annotated[
+        bool,
+        typer.Option(
+            "--defer-outside",
+            help="Defer rows outside what was seen when the model was fitted, whatever their risk.",
+        ),
+    ] = False,
+    quiet: Quiet = False,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="Print one JSON object, with the address, when it listens."),
@@ -88,8 +119,10 @@ def serve(
 ) -> None:
     """Answer over HTTP: prediction, risk and decision for rows as they come, and a page to look at.
 
-    POST /decide takes {"rows": [{…}], "cost": 0.5} or an Arrow stream; / is the report of the
+    POST /decide takes {"rows": [{…}], "cost": 0.5} or an Arrow stream, and with "explain": true
+    says what raises each risk; / is the report of the
     model with a form to try a row; /model, /health, /metrics and /openapi.json are for machines.
+    Of a router it is POST /route, with price, budget or target beside the rows.
     Ctrl-C or SIGTERM stops it when everybody has their answer.
 
     Example: condrisk serve model.skops --port 8000
@@ -101,29 +134,34 @@ def serve(
         from condrisk.app.serve import run
 
         with _listen(host, port) as listener:
-            local = _is_loopback(listener)
+            routes = is_router_file(model)
+            if routes:
+                only_for("a router", defer_outside=defer_outside, report=report)
+            extra = {} if routes else {"report_html": html, "defer_outside": defer_outside}
             app = _app(
                 model,
+                routes=routes,
                 trusted=tuple(trust or ()),
                 token=token,
-                report_html=html,
+                monitoring=monitoring,
                 max_body=int(max_body * 2**20),
                 max_rows=max_rows,
                 timeout=timeout,
                 batching=batching,
-                hosts=_LOOPBACK if local and token is None else None,
+                hosts=allow_host or None,
+                **extra,
             )
-            if token is None and not local:
+            if token is None and not _is_loopback(listener):
                 _warn(host)
-            announce = partial(_announce, model, _url(listener), token, as_json)
+            announce = partial(_announce, model, _url(listener), token, as_json, routes=routes)
             run(app, listener, grace_seconds=timeout, on_start=announce)
 
 
-def _app(path: Path, **options: Any) -> Starlette:
-    from condrisk.app.serve import create_app
+def _app(path: Path, *, routes: bool, **options: Any) -> Starlette:
+    from condrisk.app.serve import create_app, create_router_app
 
     with progress("reading the model"):
-        return create_app(path, **options)
+        return create_router_app(path, **options) if routes else create_app(path, **options)
 
 
 # -- options -------------------------------------------------------------------------
@@ -197,13 +235,16 @@ def _warn(host: str) -> None:
     )
 
 
-def _announce(model: Path, url: str, token: str | None, as_json: bool) -> None:
+def _announce(model: Path, url: str, token: str | None, as_json: bool, *, routes: bool) -> None:
     """Say that requests are answered; a script that waits for it reads one line."""
     if as_json:
         print_json({"url": url, "model": str(model), "token": token is not None})
         return
     say(f"{model} is served at {url}: open it to try a row, or")
-    say(f"  curl {url}/decide -H 'Content-Type: application/json' -d '{{\"rows\": [{{…}}]}}'")
+    where, more = ("route", ', "price": 0.1') if routes else ("decide", "")
+    say(
+        f"  curl {url}/{where} -H 'Content-Type: application/json' -d '{{\"rows\": [{{…}}]{more}}}'"
+    )
     if token is not None:
         say("with the token: -H 'Authorization: Bearer …', in a browser as the password.")
     say("Ctrl-C stops it.")

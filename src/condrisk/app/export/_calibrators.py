@@ -65,7 +65,7 @@ def _calibrate(graph: Graph, calibrator: Any, scores: str) -> str:
         return graph.add("Sigmoid", graph.add("Neg", raw))
     if hasattr(calibrator, "X_thresholds_"):
         return _interpolated(graph, calibrator, scores)
-    raise ExportError(f"the calibration {type(calibrator).__name__} has no form in ONNX here.")
+    raise ExportError(f"the calibration {type(calibrator).__name__} cannot be converted to ONNX.")
 
 
 def _interpolated(graph: Graph, calibrator: Any, x: str) -> str:

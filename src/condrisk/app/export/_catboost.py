@@ -28,7 +28,7 @@ def _regressor(graph: Graph, model: Any, X: Rows) -> str:
     if loss in _EXPONENTIAL:
         return graph.add("Exp", raw)
     if loss not in _IDENTITY:
-        raise ExportError(f"CatBoost's loss {loss!r} has no form in ONNX here; RMSE has.")
+        raise ExportError(f"CatBoost's loss {loss!r} cannot be converted to ONNX; RMSE can.")
     return raw
 
 
@@ -37,8 +37,8 @@ def _classifier(graph: Graph, model: Any, X: Rows) -> str:
     raw, loss = _raw(graph, model, X)
     if loss not in ("Logloss", "CrossEntropy", "MultiClass"):
         raise ExportError(
-            f"CatBoost's loss {loss!r} gives no class probabilities that have a form in ONNX "
-            f"here; 'Logloss' and 'MultiClass' do."
+            f"CatBoost's loss {loss!r} gives no class probabilities that can be converted "
+            f"to ONNX; those of 'Logloss' and 'MultiClass' can."
         )
     return probabilities(graph, raw, len(model.classes_))
 
@@ -50,8 +50,8 @@ def _raw(graph: Graph, model: Any, X: Rows) -> tuple[str, str]:
     for kind in ("categorical_features", "text_features", "embedding_features", "ctrs"):
         if info.get(kind):
             raise ExportError(
-                f"CatBoost's {kind.replace('_', ' ')} have no form in ONNX here; features of "
-                f"numbers have."
+                f"CatBoost's {kind.replace('_', ' ')} cannot be converted to ONNX; features of "
+                f"numbers can."
             )
     scale, bias = found["scale_and_bias"]
     bias = np.reshape(bias, (1, -1))
@@ -77,7 +77,7 @@ def _dump(model: Any) -> dict[str, Any]:
 def _split(split: dict[str, Any], features: dict[int, Any]) -> tuple[int, float, bool]:
     """Return the column of a split, its threshold, and whether missing values stay below it."""
     if split["split_type"] != "FloatFeature":
-        raise ExportError(f"CatBoost's splits {split['split_type']!r} have no form in ONNX here.")
+        raise ExportError(f"CatBoost's splits {split['split_type']!r} cannot be converted to ONNX.")
     feature = features[split["float_feature_index"]]
     below = feature["nan_value_treatment"] != "AsTrue"
     return feature["flat_feature_index"], float(np.float32(split["border"])), below

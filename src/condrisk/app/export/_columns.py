@@ -41,8 +41,8 @@ def _add_column(graph: Graph, column: Column, container: str) -> str:
     if column.kind == "text" or (column.kind in ("date", "datetime") and container != CODES):
         what = "text" if column.kind == "text" else "dates"
         raise ExportError(
-            f"column {column.name!r} reaches the model as {what}, which has no form in ONNX here; "
-            f"numbers, booleans and categories have."
+            f"column {column.name!r} reaches the model as {what}, which cannot be converted to "
+            f"ONNX; numbers, booleans and categories can."
         )
     if not is_text(column):
         if container == CODES or column.dtype.lower() != "float32":

@@ -58,8 +58,8 @@ def _score(model: Any, loss: Any) -> float:
         return 0.0
     if loss != absolute_error and type(loss) is not type(pinball(0.5)):
         raise ExportError(
-            f"the best prediction under {loss.name} is searched for, row by row, which has no form "
-            f"in ONNX here; absolute_error and pinball have one."
+            f"the best prediction under {loss.name} is searched for, row by row, which ONNX "
+            f"cannot; absolute_error and pinball can be converted."
         )
     level = 0.5 if loss == absolute_error else loss.quantile
     [place] = quantile_places(model.residual_weights_, np.array([level]))

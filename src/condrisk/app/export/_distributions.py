@@ -53,8 +53,8 @@ def add_distribution(graph: Graph, model: Any, X: Rows) -> tuple[str, str, list[
     """Add mean and variance of the target, and how far the models of the mean disagree."""
     if type(model) is not DistributionRegressor:
         raise ExportError(
-            f"the distribution {type(model).__name__} has no form in ONNX here; "
-            f"DistributionRegressor has one."
+            f"the distribution {type(model).__name__} cannot be converted to ONNX; "
+            f"DistributionRegressor can."
         )
     refuse_encoder(model)
     mean, uncertainty = _mean(graph, model, X)

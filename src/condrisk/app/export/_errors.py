@@ -13,6 +13,7 @@ def refuse_encoder(part: Any) -> None:
     """Refuse a risk or a learner that encodes its rows by itself."""
     if getattr(part, "encoder_", None) is not None:
         raise ExportError(
-            f"{type(part).__name__} encodes text, categories or dates by a TableEncoder, which has "
-            f"no form in ONNX here; put the encoding before it, as make_pipeline(encoder, risk)."
+            f"{type(part).__name__} encodes text, categories or dates by a TableEncoder, which "
+            f"cannot be converted to ONNX; put the encoding before it, as "
+            f"make_pipeline(encoder, risk)."
         )

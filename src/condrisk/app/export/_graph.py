@@ -155,8 +155,8 @@ class Rows(NamedTuple):
         """Return the name of a matrix without categories, or say who cannot use those."""
         if any(texts is not None for texts in self.categories):
             raise ExportError(
-                f"a column of categories reaches {type(user).__name__} as it is, which has no form "
-                f"in ONNX here; put an encoder such as OneHotEncoder(handle_unknown='ignore') "
+                f"a column of categories reaches {type(user).__name__} as it is, which ONNX "
+                f"cannot take; put an encoder such as OneHotEncoder(handle_unknown='ignore') "
                 f"before it."
             )
         return self.name

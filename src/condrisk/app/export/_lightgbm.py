@@ -33,7 +33,7 @@ def _regressor(graph: Graph, model: Any, X: Rows) -> str:
     if name in _EXPONENTIAL:
         return graph.add("Exp", raw)
     if name not in _IDENTITY:
-        raise ExportError(f"LightGBM's objective {name!r} has no form in ONNX here.")
+        raise ExportError(f"LightGBM's objective {name!r} cannot be converted to ONNX.")
     if "sqrt" in objective:  # fitted to roots: back to the sign and the square
         return graph.add("Mul", raw, graph.add("Abs", raw))
     return raw
@@ -52,7 +52,7 @@ def _classifier(graph: Graph, model: Any, X: Rows) -> str:
         return graph.add("Sigmoid", graph.scaled(raw, steepness))
     raise ExportError(
         f"LightGBM's objective {name or 'of a Python function'!r} gives no class probabilities "
-        f"that have a form in ONNX here; 'binary', 'multiclass' and 'multiclassova' do."
+        f"that can be converted to ONNX; those of 'binary', 'multiclass' and 'multiclassova' can."
     )
 
 
@@ -94,7 +94,7 @@ def _tree(text: Text) -> Tree:
     """Return a tree: first its splits, then its leaves, which children name by -1, -2 and so on."""
     if text.get("is_linear", "0") != "0":
         raise ExportError(
-            "LightGBM's linear_tree has no form in ONNX here; trees with constant leaves have."
+            "LightGBM's linear_tree cannot be converted to ONNX; trees with constant leaves can."
         )
     value = _numbers(text, "leaf_value", np.float64)
     feature = _numbers(text, "split_feature", np.intp)

@@ -139,7 +139,8 @@ def _constant(graph: Graph, model: Any, X: Rows) -> str:
 def _prior(graph: Graph, model: Any, X: Rows) -> str:
     if model.strategy != "prior":
         raise ExportError(
-            f"DummyClassifier(strategy={model.strategy!r}) has no form in ONNX here; 'prior' has."
+            f"DummyClassifier(strategy={model.strategy!r}) cannot be converted to ONNX; "
+            f"'prior' can."
         )
     zero = graph.scaled(graph.as_double(graph.add("IsNaN", graph.columns(X.name, [0]))), 0.0)
     return graph.add("Add", zero, graph.constant(np.reshape(model.class_prior_, (1, -1))))
@@ -199,7 +200,7 @@ def _by_skl2onnx(graph: Graph, model: Any, X: Rows, *, classes: bool) -> str:
         made = to_onnx(model, initial_types=inputs, options=options, target_opset=18)
     except Exception as error:  # it raises many kinds of errors for what it does not know
         raise ExportError(
-            f"{type(model).__name__} has no form in ONNX: {_first_line(error)}"
+            f"{type(model).__name__} cannot be converted to ONNX: {_first_line(error)}"
         ) from None
     graph.tolerance = ROUGH_TOLERANCE  # many of its nodes keep their numbers as float32
     prefix = graph.name("part")

@@ -61,7 +61,7 @@ def to_onnx(
     Raises
     ------
     ExportError
-        Where a part has no form in ONNX, or a row comes out differently.
+        Where a part cannot be converted to ONNX, or a row comes out differently.
 
     See Also
     --------
@@ -95,7 +95,7 @@ def build(model: TableModel) -> Any:
     """Return the graph of a model, unchecked."""
     if type(model.model) is not Deferral:
         raise ExportError(
-            f"the model {type(model.model).__name__} has no form in ONNX here; a Deferral has."
+            f"the model {type(model.model).__name__} cannot be converted to ONNX; a Deferral can."
         )
     graph = Graph()
     types = graph.onnx.TensorProto

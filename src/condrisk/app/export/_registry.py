@@ -44,7 +44,7 @@ class Registry:
         found = self.get(part)
         if found is None:
             raise ExportError(
-                f"{self._what} {type(part).__name__} has no form in ONNX here; {self._hint}"
+                f"{self._what} {type(part).__name__} cannot be converted to ONNX; {self._hint}"
             )
         return found
 
@@ -57,38 +57,38 @@ def full_name(part: Any) -> str:
 REGRESSORS = Registry(
     "the regressor",
     "linear models, trees, forests, boosting (scikit-learn, LightGBM, XGBoost, CatBoost), "
-    "LossRegressor, the stacks of condrisk and what skl2onnx converts have one.",
+    "LossRegressor, the stacks of condrisk and what skl2onnx converts can.",
 )
 CLASSIFIERS = Registry(
     "the classifier",
     "logistic regression, trees, forests, boosting (scikit-learn, LightGBM, XGBoost, CatBoost), "
-    "CalibratedClassifierCV, the stacks of condrisk and what skl2onnx converts have one.",
+    "CalibratedClassifierCV, the stacks of condrisk and what skl2onnx converts can.",
 )
 SCORES = Registry(
     "the decision function of",
-    "that of linear classifiers and of boosting by scikit-learn and LightGBM has one.",
+    "that of linear classifiers and of boosting by scikit-learn and LightGBM can.",
 )
 TRANSFORMERS = Registry(
     "the transformer",
     "SimpleImputer, StandardScaler, MinMaxScaler, RobustScaler, PowerTransformer, OneHotEncoder, "
-    "OrdinalEncoder, ColumnTransformer and pipelines of these have one.",
+    "OrdinalEncoder, ColumnTransformer and pipelines of these can.",
 )
 LOSSES = Registry(
     "the expected value of the loss",
-    "zero_one, log_loss, brier and a cost matrix have one. A loss made of a Python function has "
-    "not: RegressionRisk needs no form of its loss.",
+    "that of zero_one, log_loss, brier and cost matrices can. Where the loss is a Python function, "
+    "use RegressionRisk, which does not need it.",
 )
 NUMBER_LOSSES = Registry(
     "the expected value of the loss",
-    "squared_error, absolute_error, pinball and huber have one. A loss made of a Python function "
-    "has not: RegressionRisk needs no form of its loss.",
+    "that of squared_error, absolute_error, pinball and huber can. Where the loss is a Python "
+    "function, use RegressionRisk, which does not need it.",
 )
 RISKS = Registry(
     "the risk estimator",
-    "RegressionRisk, PlugInRisk, HybridRisk, AutoRisk and ExpertRisk have one.",
+    "RegressionRisk, PlugInRisk, HybridRisk, AutoRisk and ExpertRisk can.",
 )
 RULES = Registry(
     "the rule",
     "CostRule, BudgetRule, RiskControlRule, RateControlRule, ExpertRule without capacities and "
-    "SupportRule with DistanceSupport have one.",
+    "SupportRule with DistanceSupport can.",
 )

@@ -36,9 +36,11 @@ def add_risk(graph: Graph, risk: Any, X: Rows, predictor: Predictor) -> str:
 
 
 def _clipped(graph: Graph, risk: Any, value: str) -> str:
-    """Return what a regressor of losses says, at least the least loss if `clip` is set."""
+    """Return what a regressor of losses says, if `clip` is set within what the loss can be."""
     value = graph.add("Min", value, graph.constant(LARGEST_RISK))
-    return graph.clip(value, float(risk.loss_.minimum), np.inf) if risk.clip else value
+    if not risk.clip:
+        return value
+    return graph.clip(value, float(risk.loss_.minimum), float(risk.loss_.maximum))
 
 
 def _beside(graph: Graph, X: Rows, *more: tuple[str, int]) -> Rows:
@@ -50,8 +52,8 @@ def _beside(graph: Graph, X: Rows, *more: tuple[str, int]) -> Rows:
 def _needs_probabilities(predictor: Predictor) -> None:
     if predictor.is_given:
         raise ExportError(
-            "a risk that depends on probabilities of an external predictor has no form in ONNX "
-            "here: the table has its labels."
+            "a risk that depends on probabilities of an external predictor cannot be converted to "
+            "ONNX: the table has its labels."
         )
 
 

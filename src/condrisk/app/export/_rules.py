@@ -26,7 +26,7 @@ from condrisk.deferral import (
 )
 from condrisk.shift import DistanceSupport
 
-SUPPORTS = Registry("the support", "DistanceSupport has one.")
+SUPPORTS = Registry("the support", "DistanceSupport can.")
 # Where a value is missing, it counts as one so many scales away from all others.
 MISSING = 10.0
 
@@ -45,14 +45,19 @@ def _cost(graph: Graph, rule: Any, risk: str, X: Rows, cost: float | None) -> st
 
 @RULES.register(BudgetRule, RiskControlRule, RateControlRule)
 def _threshold(graph: Graph, rule: Any, risk: str, X: Rows, cost: float | None) -> str:
+    if getattr(rule, "groups_", None):
+        raise ExportError(
+            "a RiskControlRule with subgroups has a threshold for each group of rows, which is not "
+            "exported; without subgroups it is."
+        )
     return graph.add("Greater", risk, graph.constant(float(rule.threshold_)))
 
 
 @RULES.register(ExploringRule)
 def _exploring(graph: Graph, rule: Any, risk: str, X: Rows, cost: float | None) -> str:
     raise ExportError(
-        "the rule ExploringRule draws at random, which has no form in ONNX; its inner rule can be "
-        "exported, and the draws made where the graph runs."
+        "the rule ExploringRule draws at random, which cannot be converted to ONNX; its inner rule "
+        "can be exported, and the draws made where the graph runs."
     )
 
 
@@ -66,8 +71,8 @@ def _expert(graph: Graph, rule: Any, risk: str, X: Rows, cost: float | None) -> 
     capacities = rule.capacity if isinstance(rule.capacity, list | tuple) else [rule.capacity]
     if any(capacity is not None for capacity in capacities):
         raise ExportError(
-            "an ExpertRule with capacities decides about a batch as a whole, which has no form in "
-            "ONNX; without capacities it has."
+            "an ExpertRule with capacities decides about a batch as a whole, which cannot be "
+            "converted to ONNX; without capacities it can."
         )
     fees = np.broadcast_to(np.asarray(rule.fee, dtype=np.float64), len(experts)) + (cost or 0.0)
     risk = denoised(graph, risk, rule.noise)

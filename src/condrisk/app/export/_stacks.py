@@ -20,7 +20,7 @@ POOL_FLOOR = 1e-6
 # Yeo-Johnson scores further out than this are as good as infinite to a Gaussian process.
 FAR_OUT = 5.0
 
-MEMBERS = Registry("the model", "the members of condrisk's own stacks have one.")
+MEMBERS = Registry("the model", "the members of condrisk's own stacks can.")
 
 
 def is_stack(model: Any) -> bool:
@@ -110,7 +110,7 @@ def _add_averaged(graph: Graph, member: Any, X: Rows) -> tuple[str, str | None]:
 def _add_averaged_classes(graph: Graph, member: Any, X: Rows) -> tuple[str, str | None]:
     X = _filled(graph, member, X)
     if any(len(model.classes_) < member._n_classes for model in member._models):
-        raise ExportError("a stack in which a fold lacks a class has no form in ONNX here.")
+        raise ExportError("a stack in which a fold lacks a class cannot be converted to ONNX.")
     parts = [add_classifier(graph, model, X) for model in member._models]
     return graph.scaled(graph.total(parts), 1 / len(parts)), None
 

@@ -50,13 +50,13 @@ def _function(graph: Graph, step: Any, X: Rows) -> Rows:
 @TRANSFORMERS.register(SimpleImputer)
 def _impute(graph: Graph, step: Any, X: Rows) -> Rows:
     if not (isinstance(step.missing_values, float) and np.isnan(step.missing_values)):
-        raise ExportError("an imputer of values other than NaN has no form in ONNX here.")
+        raise ExportError("an imputer of values other than NaN cannot be converted to ONNX.")
     filling = [
         _fill_code(value, texts)
         for value, texts in zip(step.statistics_, X.categories, strict=True)
     ]
     if np.isnan(filling).any():
-        raise ExportError("an imputer that drops columns has no form in ONNX here.")
+        raise ExportError("an imputer that drops columns cannot be converted to ONNX.")
     gap = graph.add("IsNaN", X.name)
     filled = graph.add("Where", gap, graph.constant(np.reshape(filling, (1, -1))), X.name)
     if not step.add_indicator or not len(step.indicator_.features_):
@@ -110,7 +110,8 @@ def _scale_to_range(graph: Graph, step: Any, X: Rows) -> Rows:
 def _power(graph: Graph, step: Any, X: Rows) -> Rows:
     if step.method != "yeo-johnson":
         raise ExportError(
-            f"PowerTransformer(method={step.method!r}) has no form in ONNX here; 'yeo-johnson' has."
+            f"PowerTransformer(method={step.method!r}) cannot be converted to ONNX; "
+            f"'yeo-johnson' can."
         )
     name = X.numbers(step)
     parts = [
@@ -165,7 +166,7 @@ def _equals(graph: Graph, column: str, known: Any, texts: tuple[str, ...] | None
 def _one_hot(graph: Graph, step: Any, X: Rows) -> Rows:
     if step.handle_unknown != "ignore" or step.drop is not None or step._infrequent_enabled:
         raise ExportError(
-            "OneHotEncoder has a form in ONNX here with handle_unknown='ignore' alone, without "
+            "OneHotEncoder can be converted to ONNX only with handle_unknown='ignore', without "
             "drop and infrequent categories: Python raises an error at an unknown category, and "
             "a graph cannot."
         )
@@ -180,8 +181,8 @@ def _one_hot(graph: Graph, step: Any, X: Rows) -> Rows:
 def _ordinal(graph: Graph, step: Any, X: Rows) -> Rows:
     if step.handle_unknown != "use_encoded_value" or step._infrequent_enabled:
         raise ExportError(
-            "OrdinalEncoder has a form in ONNX here with handle_unknown='use_encoded_value' "
-            "alone: Python raises an error at an unknown category, and a graph cannot."
+            "OrdinalEncoder can be converted to ONNX only with handle_unknown='use_encoded_value': "
+            "Python raises an error at an unknown category, and a graph cannot."
         )
     parts = []
     for k, known in enumerate(step.categories_):
@@ -222,5 +223,5 @@ def _positions(step: Any, where: Any) -> Any:
         names = list(step.feature_names_in_)
         return np.array([names.index(key) for key in where])
     if isinstance(where, slice) and isinstance(where.start or where.stop, str):
-        raise ExportError("a slice of columns by name has no form in ONNX here; list the names.")
+        raise ExportError("a slice of columns by name cannot be converted to ONNX; list the names.")
     return np.arange(step.n_features_in_)[where]

@@ -46,8 +46,8 @@ def _classifier(graph: Graph, model: Any, X: Rows) -> str:
         return graph.as_double(_softmax(graph, margin))
     if objective != "binary:logistic":
         raise ExportError(
-            f"XGBoost's objective {objective!r} gives no class probabilities that have a form in "
-            f"ONNX here; 'binary:logistic' and 'multi:softprob' do."
+            f"XGBoost's objective {objective!r} gives no class probabilities that can be converted "
+            f"to ONNX; those of 'binary:logistic' and 'multi:softprob' can."
         )
     positive = _sigmoid(graph, margin)
     negative = graph.add("Sub", graph.constant(1.0, np.float32), positive)
@@ -63,7 +63,7 @@ def _margin(graph: Graph, model: Any, X: Rows) -> tuple[str, str]:
     booster, objective = learner["gradient_booster"], learner["objective"]["name"]
     if booster["name"] != "gbtree":
         raise ExportError(
-            f"XGBoost's booster {booster['name']!r} has no form in ONNX here; 'gbtree' has."
+            f"XGBoost's booster {booster['name']!r} cannot be converted to ONNX; 'gbtree' can."
         )
     base = _base_margin(learner["learner_model_param"]["base_score"], objective)
     trees, groups = _kept_trees(model, booster["model"])
@@ -92,8 +92,8 @@ def _kept_trees(model: Any, booster: dict[str, Any]) -> tuple[list[Any], NDArray
     trees = booster["trees"][:end]
     if any(int(tree["tree_param"]["size_leaf_vector"]) > 1 for tree in trees):
         raise ExportError(
-            "XGBoost's multi_strategy='multi_output_tree' has no form in ONNX here; "
-            "'one_output_per_tree' has."
+            "XGBoost's multi_strategy='multi_output_tree' cannot be converted to ONNX; "
+            "'one_output_per_tree' can."
         )
     return trees, np.array(booster["tree_info"][:end])
 
@@ -108,7 +108,7 @@ def _base_margin(text: str, objective: str) -> NDArray[np.float32]:
         return np.log(score.astype(np.float64)).astype(np.float32)
     if objective in _IDENTITY or objective == "multi:softprob":
         return score
-    raise ExportError(f"XGBoost's objective {objective!r} has no form in ONNX here.")
+    raise ExportError(f"XGBoost's objective {objective!r} cannot be converted to ONNX.")
 
 
 def _tree(found: dict[str, Any]) -> Tree:

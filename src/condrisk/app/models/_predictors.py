@@ -22,6 +22,9 @@ from condrisk.app.tables import TableError
 from condrisk.losses import Loss, Task
 from condrisk.persistence import Schema
 
+# Boosting keeps a histogram of each column for each leaf: of wide tables these have fewer bins, so
+# that all histograms of a tree have so many at most, 640 MB.
+MOST_BINS, LEAVES = 1 << 25, 32
 # On more rows than this there are no extra-trees beside logistic regression: they take minutes.
 MOST_ROWS_FOR_TREES = 20_000
 
@@ -102,7 +105,17 @@ def _boosted(plan: Plan, **options: Any) -> Any:
         "regression": HistGradientBoostingRegressor,
         "classification": HistGradientBoostingClassifier,
     }
-    return kinds[plan.task](categorical_features=_categorical(plan.schema), **options)
+    categorical = _categorical(plan.schema)
+    return kinds[plan.task](
+        categorical_features=categorical, max_bins=_bins(plan, categorical), **options
+    )
+
+
+def _bins(plan: Plan, categorical: list[int] | None) -> int:
+    """Return how many bins a column gets: never more than there are rows, which would be empty."""
+    wanted = min(255, plan.n_rows, MOST_BINS // (LEAVES * max(1, len(plan.schema.columns))))
+    codes = [len(plan.schema.columns[k].categories) for k in categorical or []]
+    return min(255, max([2, wanted, *codes]))
 
 
 def _categorical(schema: Schema) -> list[int] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from condrisk._delegate import find, risk_part
 from condrisk.app.models._encode import encode_rows
+from condrisk.app.models._explain import (
+    MOST_COLUMNS,
+    Explanation,
+    explain,
+    important_columns,
+)
 from condrisk.app.models._frames import as_frame
+from condrisk.app.models._outside import MARGIN, Outside, Seen, unseen_rows
 from condrisk.app.models._targets import read_target
-from condrisk.app.tables import TableError
+from condrisk.app.tables import Checked, TableError
 from condrisk.deferral import CostRule, Decision, Deferral
 from condrisk.losses import Task
 from condrisk.persistence import Column, Schema, describe_model, load_model
@@ -32,7 +39,7 @@ class TableModel:
         each call gives.
     manifest : dict
         Plain data about it, as `condrisk.persistence.describe_model` gives it.
-    reference : tuple (X, y) or (X, y, prediction), optional
+    reference : tuple (X, y), (X, y, prediction) or (X, y, prediction, cost), optional
         The rows that it was measured on, where they are at hand.
 
     Attributes
@@ -55,6 +62,16 @@ class TableModel:
     """
 
     def __init__(self, model: Any, manifest: dict[str, Any], reference: Any = None) -> None:
+        if manifest["task"] == "routing":
+            raise TableError(
+                "the model is a router, which chooses between models and predicts nothing: use "
+                "condrisk score, report, serve or inspect, or condrisk.app.models.open_router."
+            )
+        if manifest["outputs"] > 1:
+            raise TableError(
+                f"the model predicts {manifest['outputs']} targets, and commands and tables take "
+                f"models of one: use it in Python, by condrisk.persistence.load_model."
+            )
         self.model = model if hasattr(model, "decide") else _with_cost_rule(model)
         self.manifest = manifest
         self.reference = reference
@@ -71,6 +88,11 @@ class TableModel:
     def cost(self) -> float | None:
         """The cost of deferring, None where each decision needs its own."""
         return getattr(self.model, "cost", None)
+
+    @property
+    def cost_column(self) -> str | None:
+        """The column with the cost of deferring each row, where each has its own."""
+        return self.manifest["cost_column"]
 
     @property
     def uses_cost(self) -> bool:
@@ -186,15 +208,116 @@ class TableModel:
         except ValueError as error:
             raise TableError(str(error)) from None
 
+    def outside(
+        self, good: pl.DataFrame, unseen: Mapping[str, Any], *, margin: float = MARGIN
+    ) -> Outside:
+        """Tell which rows leave what was seen of each column when the model was fitted.
+
+        A number more than a tenth of its range beyond it, a category that was not seen, or nothing
+        where never anything was missing. Dates are not looked at, as time goes on.
+
+        Parameters
+        ----------
+        good : polars.DataFrame
+            Rows that passed `condrisk.app.tables.check_rows`.
+        unseen : mapping of str to sequence of int
+            For columns of categories, the positions of rows with one that was not seen, as
+            `unseen` gives them.
+        margin : float, default=0.1
+            How far beyond the range seen a number may lie, as a share of that range.
+
+        Returns
+        -------
+        Outside
+            Its `any` has a flag for each row, its `names` the columns.
+        """
+        return Seen(self.schema.columns, margin).outside(good, unseen)
+
+    def unseen(self, given: pl.DataFrame, checked: Checked) -> dict[str, Any]:
+        """Return, for columns of categories, which good rows hold one that was not seen.
+
+        Parameters
+        ----------
+        given : polars.DataFrame
+            The rows before the check.
+        checked : Checked
+            What `condrisk.app.tables.check_rows` made of them.
+
+        Returns
+        -------
+        dict of str to ndarray of int
+            Positions in ``checked.good``.
+        """
+        return unseen_rows(given, checked)
+
+    def explain(
+        self, good: pl.DataFrame, risk: Floats, *, columns: Sequence[Column] | None = None
+    ) -> Explanation:
+        """Tell which columns raise the risk of each row most, against the average row.
+
+        One column after the other gets the value of the average row, its median or its commonest
+        value, and the risk is estimated again: at most 20 predictions a row. Columns that say the
+        same share what they explain, and a column that raises the risk need not cause the loss.
+
+        Parameters
+        ----------
+        good : polars.DataFrame
+            Rows that passed `condrisk.app.tables.check_rows`.
+        risk : ndarray of shape (n_rows,)
+            Their risk.
+        columns : sequence of Column, optional
+            The columns to look at, as `important_columns` gives them for other rows.
+
+        Returns
+        -------
+        Explanation
+            The change of the risk by row and column.
+        """
+        chosen = self.important_columns(good, risk) if columns is None else columns
+        return explain(good, risk, self.predict_risk, chosen)
+
+    def important_columns(self, good: pl.DataFrame, risk: Floats) -> tuple[Column, ...]:
+        """Return the columns, 20 at most, that move the risk of such rows most."""
+        return important_columns(good, risk, self.predict_risk, self.schema.needed)
+
+    @property
+    def first_columns(self) -> tuple[Column, ...]:
+        """The columns that are looked at to explain a risk where no rows tell which matter."""
+        return self.schema.needed[:MOST_COLUMNS]
+
+    def class_probabilities(self, frame: pl.DataFrame) -> Floats:
+        """Return the predictor's probability of each class, for rows that passed the check.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            In the order of `classes`.
+        """
+        self.check_probabilities()
+        owner, X = find(self.model.risk_, self.encode(frame), "predict_proba")
+        return np.asarray(owner.predict_proba(X), dtype=np.float64)
+
+    def check_probabilities(self) -> None:
+        """Raise `TableError` where the predictor has no class probabilities."""
+        if self.classes is None:
+            raise TableError("the model predicts numbers: there are no class probabilities.")
+        if self.prediction_column is not None or not hasattr(self._risk_part, "predict_proba"):
+            raise TableError("the predictor of this model gives no class probabilities.")
+
+    @property
+    def _risk_part(self) -> Any:
+        """What estimates the risk; of a model that decides by itself, that model."""
+        return risk_part(getattr(self.model, "risk_", self.model))
+
     @property
     def has_parts(self) -> bool:
         """Whether the model can say what its risks are made of."""
-        return hasattr(risk_part(self.model.risk_), "decompose_risk")
+        return hasattr(self._risk_part, "decompose_risk")
 
     def check_parts(self) -> None:
         """Raise `TableError` where the model cannot say what its risks are made of."""
         if not self.has_parts:
-            name = type(risk_part(self.model.risk_)).__name__
+            name = type(self._risk_part).__name__
             raise TableError(
                 f"the risk of this model has no parts: {name} estimates it as a whole; PlugInRisk, "
                 f"HybridRisk and AutoRisk, and models that condrisk fit makes, have parts."
@@ -261,6 +384,7 @@ def open_model(
     schema: Any = None,
     target: str | None = None,
     reference: Any = None,
+    cost_column: str | None = None,
     trusted: Iterable[str] = (),
 ) -> TableModel:
     """Return a model of tables: of a model file, or of a fitted model itself.
@@ -269,7 +393,7 @@ def open_model(
     ----------
     model : path, TableModel, Deferral or risk estimator
         A file that `condrisk.persistence.save_model` or ``condrisk fit`` wrote, or a fitted model.
-    schema, target, reference : optional
+    schema, target, reference, cost_column : optional
         For a fitted model, as `condrisk.persistence.save_model` takes them. Without a schema its
         columns are taken to be numbers, of the names that it was fitted with.
     trusted : iterable of str
@@ -292,7 +416,12 @@ def open_model(
     >>> open_model(risk, schema=world.X, target="y").schema.names
     ('x0', 'x1', 'x2', 'x3', 'x4')
     """
-    about_fitted = {"schema": schema, "target": target, "reference": reference}
+    about_fitted = {
+        "schema": schema,
+        "target": target,
+        "reference": reference,
+        "cost_column": cost_column,
+    }
     if isinstance(model, TableModel | str | os.PathLike):
         given = [name for name, value in about_fitted.items() if value is not None]
         if given:
@@ -302,7 +431,9 @@ def open_model(
         return TableModel(*load_model(model, trusted, with_manifest=True))
     if schema is None:
         schema = _numbers(model) if reference is None else reference[0]
-    manifest = describe_model(model, schema, target=target, reference=reference)
+    manifest = describe_model(
+        model, schema, target=target, reference=reference, cost_column=cost_column
+    )
     return TableModel(model, manifest, reference)
 
 

@@ -45,6 +45,23 @@ def read_target(column: pl.Series, task: Task, classes: list[Any] | None = None)
     return _numbers(column) if task == "regression" else _labels(column, classes)
 
 
+def read_costs(column: pl.Series) -> NDArray[np.float64]:
+    """Return the cost of deferring each row: numbers of at least 0, none of them missing."""
+    values = column.cast(pl.Float64, strict=False)
+    if column.dtype == pl.Boolean or values.fill_nan(None).null_count():
+        raise TableError(
+            f"column {column.name!r} must be a number in every row: it is the cost of deferring it."
+        )
+    costs = values.to_numpy()
+    wrong = np.flatnonzero(~((costs >= 0) & (costs <= MAX_NUMBER)))
+    if len(wrong):
+        raise TableError(
+            f"column {column.name!r} holds {costs[wrong[0]]:g} in row {wrong[0] + 1:,}, but a cost "
+            f"must be a number of at least 0."
+        )
+    return costs
+
+
 def _numbers(column: pl.Series) -> NDArray[np.float64]:
     values = None if column.dtype == pl.Boolean else column.cast(pl.Float64, strict=False)
     if values is None or values.null_count():

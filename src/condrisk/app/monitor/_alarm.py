@@ -5,18 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import t as student
 
 from condrisk._validation import check_confidence, check_vectors
+from condrisk.app.monitor._evidence import TwoSampleTest
 from condrisk.app.monitor._reference import Reference
 
 Floats = NDArray[np.float64]
+Kind = Literal["bounded", "capped", "relative"]
 
-# Bets that are mixed, as shares of the largest that cannot end the game.
-BETS = np.geomspace(0.005, 0.9, 16)
+# Fewer held-out rows could not tell a loss that has doubled from chance.
+FEWEST_ROWS = 20
+# An excess below this counts as this, in units of the range of the loss: it bounds the bets.
+LEAST_EXCESS = -0.5
+# Of a loss without a greatest value: at so many times its scale a loss counts half.
+HALF_AT = 4.0
+# The share of the held-out rows that only tell the scale of such a loss.
+SCALE_SHARE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,11 +35,12 @@ class LossAlarm:
     ----------
     level : float
         The largest probability of an alarm, at any time, while nothing has changed.
-    limit : float
-        How much larger than expected losses may be, as held-out rows leave open: the mean of
-        (loss − risk)/(risk + mean risk) of the held-out rows, or zero, plus its uncertainty.
+    kind : {"bounded", "capped", "relative"}
+        What is compared: the mean excess of the loss over the risk; that of losses up to the cap;
+        or, for a loss without a greatest value, the mean of z/(z + 4s), z being the loss and s the
+        scale of its risk.
     evidence : ndarray of shape (n_chunks,)
-        What a stake of one has become by betting on larger losses, after each chunk.
+        The evidence against every mean that could be that of both, after each chunk.
     threshold : float
         The evidence at which the alarm goes off.
     first : int or None
@@ -39,10 +48,93 @@ class LossAlarm:
     """
 
     level: float
-    limit: float
+    kind: Kind
     evidence: Floats
     threshold: float
     first: int | None
+
+
+class Scores:
+    """A bounded score of each row: larger the more its loss exceeds its risk.
+
+    Parameters
+    ----------
+    reference : Reference
+        With single held-out rows.
+    minimum, maximum : float
+        Limits of the loss; the greatest may be infinite.
+    cap : float, optional
+        Losses above it count as this.
+    tolerance : float, default=0.0
+        The share by which mean losses may exceed the risks without being worth an alarm.
+
+    Attributes
+    ----------
+    kind : {"bounded", "capped", "relative"}
+        How it is compared.
+    reference : ndarray
+        The scores of the held-out rows that take part.
+    low : float
+        The least score that counts.
+    """
+
+    def __init__(
+        self,
+        reference: Reference,
+        *,
+        minimum: float,
+        maximum: float = math.inf,
+        cap: float | None = None,
+        tolerance: float = 0.0,
+    ) -> None:
+        if not tolerance >= 0:
+            raise ValueError(f"tolerance must be a share of at least 0, got {tolerance!r}.")
+        if not math.isfinite(minimum):
+            raise ValueError("minimum must be finite: without a least loss there is no such test.")
+        if cap is not None and not minimum < cap < math.inf:
+            raise ValueError(f"cap must be a loss above the least one, {minimum:g}; got {cap!r}.")
+        if len(reference.row_loss) < FEWEST_ROWS:
+            raise ValueError(
+                f"reference has {len(reference.row_loss)} single rows; the alarm needs at least "
+                f"{FEWEST_ROWS}."
+            )
+        self._minimum, self._tolerance = minimum, tolerance
+        top = maximum if cap is None else min(cap, maximum)
+        self._range = top - minimum
+        risk, loss = reference.row_risk, reference.row_loss
+        if math.isfinite(self._range):
+            self.kind: Kind = "capped" if cap is not None and cap < maximum else "bounded"
+            self.low = LEAST_EXCESS
+            self.reference = self._excess(loss, risk, 0.0)
+            return
+        self.kind = "relative"
+        n_scale = max(5, int(SCALE_SHARE * len(risk)))
+        self._scale = max(float(np.mean(risk[:n_scale])) - minimum, 0.0)
+        self._centre = 0.0
+        self._centre = float(self._share(loss[:n_scale], risk[:n_scale], 0.0).mean())
+        self.low = -self._centre
+        self.reference = self._share(loss[n_scale:], risk[n_scale:], 0.0)
+
+    def of(self, loss: Floats, risk: Floats) -> Floats:
+        """Return the scores of new rows."""
+        if len(loss) and loss.min() < self._minimum:
+            raise ValueError(f"loss must be at least minimum={self._minimum:g}, got {loss.min()}.")
+        if self.kind == "relative":
+            return self._share(loss, risk, self._tolerance)
+        return self._excess(loss, risk, self._tolerance)
+
+    def _excess(self, loss: Floats, risk: Floats, tolerance: float) -> Floats:
+        z = np.minimum(loss - self._minimum, self._range)
+        r = np.clip(risk - self._minimum, 0.0, self._range)
+        return np.asarray((z - (1 + tolerance) * r) / self._range)
+
+    def _share(self, loss: Floats, risk: Floats, tolerance: float) -> Floats:
+        z = loss - self._minimum
+        scale = (
+            HALF_AT * (1 + tolerance) * (np.maximum(risk - self._minimum, 0.0) + self._scale) / 2
+        )
+        whole = z + scale
+        return np.divide(z, whole, out=np.zeros_like(z), where=whole > 0) - self._centre
 
 
 def loss_alarm(
@@ -54,6 +146,8 @@ def loss_alarm(
     level: float = 0.05,
     tolerance: float = 0.0,
     minimum: float = 0.0,
+    maximum: float = math.inf,
+    cap: float | None = None,
 ) -> LossAlarm:
     """Test after each chunk whether losses are larger than the risks say.
 
@@ -64,35 +158,43 @@ def loss_alarm(
     chunks : sequence of arrays of int
         The rows of each chunk, in the order of time; a chunk may be empty.
     reference : Reference
-        How losses went with risks on held-out rows.
+        How losses went with risks on held-out rows, row by row.
     level : float, default=0.05
         The largest probability of an alarm in the whole sequence, however long it gets, as long
         as new rows are drawn like the held-out ones.
     tolerance : float, default=0.0
         The share by which mean losses may exceed the risks without being worth an alarm.
-    minimum : float, default=0.0
-        The least value of the loss. It must have one; a greatest value is not needed.
+    minimum, maximum : float, default=0.0, inf
+        The least and the greatest value of the loss. There must be a least one.
+    cap : float, optional
+        Losses above it count as this. It has to be chosen before the rows are looked at.
 
     Returns
     -------
     LossAlarm
         The evidence after each chunk, and the first at which the alarm went off.
 
+    See Also
+    --------
+    condrisk.app.monitor.TwoSampleTest : The test itself, with the mathematics.
+
     Notes
     -----
-    The excess of a row is u = (z − (1 + tolerance) r)/(r + r̄), with its loss z and risk r less the
-    least loss, and the mean risk r̄ of the held-out rows; it is never below −(1 + tolerance). If
-    its mean is at most `limit`, then ∏ (1 + λ(uᵢ − limit)), 0 ≤ λ < 1/(1 + tolerance + limit), is
-    a nonnegative supermartingale, and so is the mixture of these over 16 bets λ and over the
-    chunk in which betting begins (the c-th with weight 1/(c(c + 1))), by which a change after a
-    long quiet time is still found soon. It ever exceeds 2/level with probability at most level/2
-    (Ville). The other half of the level is for `limit` being too low: it is an upper confidence
-    limit of the mean excess on the held-out rows, by Student's t. This part is approximate, all
-    else holds for any distribution of the losses. The bets are not those of
-    `condrisk.inference.betting_p_values`, which aim at a number of rows that is known beforehand:
-    here rows keep coming, and nobody knows when losses begin to grow.
+    The test has two samples, the held-out rows and the new ones: that the mean of the held-out rows
+    is only known as well as their number allows is inside it. The false-alarm probability is exact
+    for any number of rows and any distribution of the losses, while new rows are drawn like the
+    held-out ones and these were not used to fit predictor or risk.
 
-    That labels come for some rows only does no harm if which ones depends on x alone.
+    * Of a loss with a least and a greatest value, and of any loss with a `cap`, the mean excess of
+      the loss over the risk is compared: an alarm says that it has become larger.
+    * Of a loss without a greatest value no test of the mean can be exact and have power (Bahadur
+      and Savage, 1956). Compared is the mean of z/(z + 4s), with s = (r + r̄)/2, r the risk and r̄
+      its mean over a tenth of the held-out rows, which then take no further part. It grows with
+      the loss and is bounded, so the same test is exact: for the hypothesis that new rows are
+      exchangeable with the held-out ones. An alarm says that losses have grown against their
+      risks; it says nothing of rare huge losses, which hardly move it.
+
+    That labels come for some rows only does no harm if which ones is a matter of chance.
 
     Examples
     --------
@@ -108,70 +210,11 @@ def loss_alarm(
     4
     """
     check_confidence(1 - level)
-    if not tolerance >= 0:
-        raise ValueError(f"tolerance must be a share of at least 0, got {tolerance!r}.")
-    if not math.isfinite(minimum):
-        raise ValueError("minimum must be finite: without a least loss there is no such test.")
     loss, risk = check_vectors(loss=loss, risk=risk)
-    if loss.min() < minimum:
-        raise ValueError(f"loss must be at least minimum={minimum:g}, got {loss.min()}.")
-    scale = reference.mean_risk - minimum
-    limit = _limit(reference, scale, minimum, level / 2)
-    if scale <= 0:  # the loss has never been more than its least: nothing to compare with
-        excess = np.where(loss > minimum, np.inf, -1.0)
-    else:
-        excess = scaled_excess(loss, risk, scale, minimum, tolerance)
-    gains = np.array([log_gains(excess[rows], limit, tolerance) for rows in chunks])
-    evidence = mixed_evidence(gains.reshape(len(chunks), len(BETS)))
-    threshold = 2 / level
-    over = np.flatnonzero(evidence >= threshold)
-    return LossAlarm(level, limit, evidence, threshold, int(over[0]) if len(over) else None)
-
-
-def scaled_excess(
-    loss: Floats, risk: Floats, scale: float, minimum: float, tolerance: float
-) -> Floats:
-    """Return how much larger than expected each loss is, in units that suit its risk."""
-    expected = np.maximum(risk - minimum, 0.0)
-    return (loss - minimum - (1 + tolerance) * expected) / (expected + scale)
-
-
-def _limit(reference: Reference, scale: float, minimum: float, level: float) -> float:
-    """Return an upper confidence limit of the mean excess on held-out rows, zero at least."""
-    if scale <= 0 or reference.rows < 2:
-        return 0.0
-    unit = reference.risk - minimum + scale
-    share = reference.n / reference.n.sum()
-    mean = float(share @ ((reference.loss - reference.risk) / unit))
-    square = float(share @ (reference.residual_square / unit**2))
-    n = reference.rows
-    error = math.sqrt(max(square - mean**2, 0.0) / (n - 1))
-    return max(0.0, mean + float(student.ppf(1 - level, n - 1)) * error)
-
-
-def log_gains(excess: Floats, limit: float, tolerance: float) -> Floats:
-    """Return the logarithm of what each bet makes of its stake over the rows of a chunk."""
-    largest = 1 / (1 + tolerance + limit)
-    gain = np.zeros(len(BETS))
-    for start in range(0, len(excess), 65_536):
-        part = excess[start : start + 65_536]
-        gain += np.log1p(BETS[:, None] * largest * (part - limit)).sum(axis=1)
-    return gain
-
-
-def mixed_evidence(gains: Floats) -> Floats:
-    """Return the capital of the mixture after each chunk.
-
-    Parameters
-    ----------
-    gains : ndarray of shape (n_chunks, n_bets) or (n_chunks, n_bets, n_runs)
-        Logarithms of what each bet makes of its stake in a chunk.
-    """
-    log_capital = np.full(gains.shape[1:], -np.inf)
-    evidence = np.empty((len(gains), *gains.shape[2:]))
-    for c, gain in enumerate(gains, start=1):
-        log_capital = np.logaddexp(log_capital, -math.log(c * (c + 1))) + gain
-        # What has not been staked yet: one less the sum of 1/(c(c+1)).
-        with np.errstate(over="ignore"):
-            evidence[c - 1] = np.exp(log_capital).mean(axis=0) + 1 / (c + 1)
-    return evidence
+    scores = Scores(reference, minimum=minimum, maximum=maximum, cap=cap, tolerance=tolerance)
+    values = scores.of(loss, risk)
+    test = TwoSampleTest(scores.reference, low=scores.low, level=level)
+    evidence = np.array([test.update(test.gain_of(values[rows])) for rows in chunks])
+    over = np.flatnonzero(evidence >= test.threshold)
+    first = int(over[0]) if len(over) else None
+    return LossAlarm(level, scores.kind, evidence, test.threshold, first)

@@ -10,12 +10,13 @@ import numpy as np
 import polars as pl
 
 from condrisk.app.models import TableModel, open_model
-from condrisk.app.monitor._chunks import Chunk, chunks_by_rows, chunks_by_time
+from condrisk.app.monitor._chunks import check_every
 from condrisk.app.monitor._drift import Support
 from condrisk.app.monitor._reference import Reference
-from condrisk.app.monitor._report import Monitoring
-from condrisk.app.monitor._rows import Rows, read_rows
-from condrisk.app.monitor._watch import Watch
+from condrisk.app.monitor._report import ChunkReport, Monitoring
+from condrisk.app.monitor._reporting import Reporting
+from condrisk.app.monitor._rows import Reader, read_batches
+from condrisk.app.monitor._running import Running
 from condrisk.app.tables import TableError
 
 DEFAULT_ROWS = 1000
@@ -31,6 +32,7 @@ def monitor(
     confidence: float = 0.95,
     false_alarms: float = 0.05,
     tolerance: float = 0.0,
+    cap: float | None = None,
     reference: Any = None,
     schema: Any = None,
     target: str | None = None,
@@ -60,6 +62,9 @@ def monitor(
         likewise of a note on drift.
     tolerance : float, default=0.0
         By which share losses may exceed the expected ones without an alarm.
+    cap : float, optional
+        For the alarm, larger losses count as this: with it, the alarm is a test of the mean also
+        where the loss has no greatest value. To be chosen before the rows are looked at.
     reference : frame or tuple (X, y), optional
         Rows like those that the model was fitted on. With them the region where the risk was learnt
         is known by `condrisk.deferral.SupportRule`, without them only by the range and the
@@ -102,26 +107,60 @@ def monitor(
     if schema is None and isinstance(reference, tuple):
         schema = None if isinstance(model, TableModel | str | os.PathLike) else reference[0]
     model = open_model(model, schema=schema, target=target, trusted=trusted)
+    running = start(
+        model,
+        reference,
+        confidence=confidence,
+        level=false_alarms,
+        tolerance=tolerance,
+        cap=cap,
+        time=time,
+    )
+    batches = (_frame(model, part) for part in _parts(chunks))
+    size = DEFAULT_ROWS if rows is None else rows
+    running.read(batches, rows=size, every=every, progress=progress)
+    running.check(time)
+    reporting = Reporting(running, false_alarms)
+    n = len(running.chunks)
+    reports = [reporting.chunk(k, 1 / n) for k in range(n)]
+    return assemble(running, reporting, reports, confidence, false_alarms, tolerance, cap)
+
+
+def start(model: TableModel, reference: Any, **choices: Any) -> Running:
+    """Return what a monitoring begins with: the held-out rows, and an alarm without evidence."""
     before = None if reference is None else _frame(model, reference)
     support = None if before is None else Support(model, before)
-    known = _known(model, before)
-    batches = (_frame(model, part) for part in _parts(chunks))
-    table = read_rows(model, batches, time=time, support=support, progress=progress)
-    cut, notes = _chunks(table, rows, every)
-    watch = Watch(model, table, known, cut, confidence, false_alarms, tolerance)
-    alarm, more = watch.alarm()
-    reports = tuple(watch.report(k, alarm) for k in range(len(cut)))
-    first = None if alarm is None or alarm.first is None else cut[alarm.first].name
+    return Running(model, _known(model, before), support=support, **choices)
+
+
+def assemble(
+    running: Running,
+    reporting: Reporting,
+    reports: list[ChunkReport],
+    confidence: float,
+    false_alarms: float,
+    tolerance: float,
+    cap: float | None,
+) -> Monitoring:
+    """Return what was found in the chunks so far."""
+    known = running.reference
+    labelled = any(report.labelled for report in reports)
+    first = next((k for k, report in enumerate(reports) if report.alarm), None)
+    test = running.test if labelled else None
     return Monitoring(
-        model.manifest["loss"],
+        running.model.manifest["loss"],
         confidence,
         false_alarms,
         tolerance,
         {"rows": known.rows, "mean_risk": known.mean_risk, "mean_loss": known.mean_loss},
-        reports,
-        first,
-        None if alarm is None else alarm.threshold,
-        (*notes, *more),
+        tuple(reports),
+        None if first is None else reports[first].name,
+        None if test is None else test.threshold,
+        tuple(running.notes()),
+        running.model.target,
+        None if test is None else running.kind,
+        cap,
+        reporting.together(range(first or 0, len(reports))),
     )
 
 
@@ -140,22 +179,28 @@ def _frame(model: TableModel, part: Any) -> pl.DataFrame:
 def _known(model: TableModel, before: pl.DataFrame | None) -> Reference:
     """Return how losses went with risks on rows that the model was not fitted on."""
     if model.manifest["profile"] is not None:
-        return Reference.from_profile(model.manifest["profile"])
+        return Reference.from_manifest(model.manifest)
     if before is None or model.target not in before.columns:
         raise TableError(
             "the model was saved without rows to compare with: give reference (--reference), rows "
             "with targets that it was not fitted on, or save it with reference=(X, y)."
         )
-    table = read_rows(model, [before], time=None, support=None, progress=lambda rows: None)
-    known = np.isfinite(table.loss)
+    found = list(read_batches(Reader(model), [before]))
+    risk = np.concatenate([batch.risk for batch in found])
+    loss = np.concatenate([batch.loss for batch in found])
+    known = np.isfinite(loss)
     if not known.any():
         raise TableError("reference must have at least one row with a target.")
-    return Reference.from_rows(table.risk[known], table.loss[known])
+    return Reference.from_rows(risk[known], loss[known])
 
 
 def _check_choices(
     rows: int | None, every: str | None, time: str | None, false_alarms: float
 ) -> None:
+    if rows is not None and rows < 1:
+        raise TableError(f"rows must be at least 1 a chunk, got {rows}.")
+    if every is not None:
+        check_every(every)
     if rows is not None and every is not None:
         raise TableError("rows and every are two ways to cut a table into chunks: give one.")
     if (every is None) != (time is None):
@@ -164,18 +209,3 @@ def _check_choices(
         )
     if not 0 < false_alarms < 1:
         raise TableError(f"false_alarms must lie between 0 and 1, got {false_alarms}.")
-
-
-def _chunks(table: Rows, rows: int | None, every: str | None) -> tuple[list[Chunk], list[str]]:
-    notes = []
-    if table.bad:
-        notes.append(f"{table.bad:,} rows cannot be used and are left out; {table.reason}")
-    if every is None or table.times is None:
-        return chunks_by_rows(len(table.risk), DEFAULT_ROWS if rows is None else rows), notes
-    chunks = chunks_by_time(table.times, every)
-    absent = table.times.null_count()
-    if absent:
-        notes.append(f"{absent:,} rows have no time that can be read, and are left out.")
-    if not chunks:
-        raise TableError(f"column {table.times.name!r} has no time such as 2026-11-15 in any row.")
-    return chunks, notes

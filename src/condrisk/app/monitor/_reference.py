@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Self
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from condrisk._bins import BinnedColumn
 from condrisk._validation import check_vectors
 
 Floats = NDArray[np.float64]
@@ -35,6 +36,16 @@ class Reference:
         The least and the greatest risk.
     square : ndarray of shape (n_groups,)
         Means of the squared loss.
+    row_risk, row_loss : ndarray of shape (n_kept,)
+        Risk and loss of single rows in random order, which the alarm compares new rows with;
+        empty where they are not known.
+    fitted : Reference or None
+        The rows that the risk was learnt from, each with a risk learnt from the others.
+    same_predictor : bool
+        Whether the losses of `fitted` are those of the same predictor, not of one that was fitted
+        on fewer rows.
+    columns : tuple of BinnedColumn
+        How the rows are distributed, column by column.
 
     Examples
     --------
@@ -53,6 +64,28 @@ class Reference:
     high: Floats
     loss: Floats
     square: Floats
+    row_risk: Floats = field(default_factory=lambda: np.empty(0))
+    row_loss: Floats = field(default_factory=lambda: np.empty(0))
+    fitted: Reference | None = None
+    same_predictor: bool = False
+    columns: tuple[BinnedColumn, ...] = ()
+
+    @classmethod
+    def from_manifest(cls, manifest: Mapping[str, Any]) -> Self:
+        """Return the reference that a model's manifest describes: its held-out rows."""
+        groups = cls.from_profile(manifest["profile"])
+        held = manifest.get("held_out")
+        if held is None:
+            return groups
+        fitted = None if held["fit_profile"] is None else cls.from_profile(held["fit_profile"])
+        return replace(
+            groups,
+            row_risk=np.asarray(held["risk"], dtype=np.float64),
+            row_loss=np.asarray(held["loss"], dtype=np.float64),
+            fitted=fitted,
+            same_predictor=held["same_predictor"],
+            columns=tuple(BinnedColumn.from_dict(column) for column in held["columns"]),
+        )
 
     @classmethod
     def from_profile(cls, groups: Sequence[Sequence[float]]) -> Self:
@@ -88,6 +121,8 @@ class Reference:
             With at most 200 groups of equal size.
         """
         risk, loss = check_vectors(risk=risk, loss=loss)
+        mixed = np.random.default_rng(0).permutation(len(risk))
+        rows = risk[mixed], loss[mixed]
         order = np.argsort(risk, kind="stable")
         risk, loss = risk[order], loss[order]
         ends = np.cumsum([len(part) for part in np.array_split(order, _n_groups(len(order)))])
@@ -95,7 +130,21 @@ class Reference:
         n = np.diff(ends, prepend=0).astype(np.float64)
         means = (np.add.reduceat(values, starts) / n for values in (risk, loss, loss**2))
         mean_risk, mean_loss, square = means
-        return cls(n, mean_risk, risk[starts], risk[ends - 1], mean_loss, square)
+        low, high = risk[starts], risk[ends - 1]
+        return cls(n, mean_risk, low, high, mean_loss, square, *rows)
+
+    def joined(self, other: Reference | None) -> Reference:
+        """Return the groups of both."""
+        if other is None:
+            return self
+        parts = ("n", "risk", "high", "loss", "square")
+        both = [np.concatenate([getattr(self, part), getattr(other, part)]) for part in parts]
+        order = np.argsort(both[1], kind="stable")
+        n, risk, high, loss, square = (values[order] for values in both)
+        # Groups of the two lie across each other: from here on each lies at its mean risk.
+        ends = risk.copy()
+        ends[-1] = high.max()
+        return Reference(n, risk, risk, ends, loss, square)
 
     @property
     def rows(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,10 +13,13 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from condrisk._validation import Vector
-from condrisk.app._numbers import count, number, percent, roundest
+from condrisk.app._names import nearest
+from condrisk.app._numbers import Amounts, count, percent, roundest, unit_of
+from condrisk.app.report._calibrated import guarded_groups
 from condrisk.app.report._drivers import Progress
 from condrisk.app.report._manifest import facts_of, title_of
 from condrisk.app.report._report import Report, report_from_arrays
+from condrisk.app.report._rows import Explain
 
 if TYPE_CHECKING:
     from condrisk.app.models import TableModel
@@ -36,6 +40,7 @@ def build_report(
     price: float | None = None,
     title: str | None = None,
     top: int = 50,
+    unit: str | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Measure a model on rows with known targets that it was not fitted on.
@@ -57,12 +62,14 @@ def build_report(
     trusted : iterable of str
         For a model file, as `condrisk.persistence.load_model` takes it.
     price : float or None, default=None
-        The price that the page starts with; None: the model's own. A model that has none asks
+        The cost that the page starts with; None: the model's own. A model that has none asks
         above a fixed risk, and the page starts with that.
     title : str or None, default=None
         What stands at the top; None: what is predicted.
     top : int, default=50
         How many of the riskiest rows are listed.
+    unit : str or None, default=None
+        The unit of the target, such as "g"; None: as the name of the target says, if it does.
     progress : callable or None, default=None
         Gets a sentence about each step.
 
@@ -113,9 +120,21 @@ def build_report(
                 *_rule_caution(model, deferred, loss),
             ],
             top=top,
+            unit=unit_of(model.target) if unit is None else unit,
+            classes=model.classes,
+            explain=_explainer(model),
             progress=progress,
         )
-    return report
+    groups = guarded_groups(model.model, model.encode(checked.good), loss, deferred)
+    return replace(report, groups=groups) if groups else report
+
+
+def _explainer(model: TableModel) -> Explain:
+    def explain(rows: pl.DataFrame, risk: Vector) -> list[list[tuple[str, float]]]:
+        found = model.explain(rows, risk)
+        return [found.most(row) for row in range(rows.height)]
+
+    return explain
 
 
 def _opened(
@@ -159,7 +178,7 @@ def _usable(model: TableModel, frame: pl.DataFrame) -> tuple[Checked, pl.Series,
     if model.target is None or model.target not in frame.columns:
         raise TableError(
             f"the table has no column {model.target!r}, the target, without which no loss can be "
-            f"measured."
+            f"measured{nearest(model.target or '', frame.columns)}."
         )
     target = frame[model.target]
     known = target.is_not_null().to_numpy()
@@ -196,7 +215,7 @@ def _exclusion_notes(n_rows: int, without_target: int, checked: Checked) -> list
 
 
 def _start(model: TableModel, risk: Vector) -> float | None:
-    """Return the price to start with: the model's, else one that asks about the same rows."""
+    """Return the price to start with: the model's, else one that defers the same rows."""
     if model.cost is not None:
         return float(model.cost)
     threshold = getattr(model.model.rule_, "threshold_", None)
@@ -207,15 +226,16 @@ def _start(model: TableModel, risk: Vector) -> float | None:
 
 
 def _rule_caution(model: TableModel, deferred: NDArray[np.bool_] | None, loss: Vector) -> list[str]:
-    """Say what the model's own rule does, where that is not to ask above the price."""
+    """Say what the model's own rule does, where that is not to defer above the cost."""
     if model.uses_cost or deferred is None:
         return []
     accepted = loss[~deferred]
-    left = f", with a mean loss of {number(float(accepted.mean()))}" if accepted.size else ""
+    amounts = Amounts(model.manifest["loss"], unit_of(model.target))
+    left = f", with a mean loss of {amounts.text(float(accepted.mean()))}" if accepted.size else ""
     return [
-        f"The model's own rule does not follow the price ({model.manifest['rule']}). On these "
-        f"rows it asks about {percent(float(deferred.mean()))} and accepts "
-        f"{percent(1 - float(deferred.mean()))}{left}. The slider shows what asking above a price "
+        f"The model's own rule does not follow the cost ({model.manifest['rule']}). On these "
+        f"rows it defers {percent(float(deferred.mean()))} and accepts "
+        f"{percent(1 - float(deferred.mean()))}{left}. The slider shows what deferring by a cost "
         f"would do."
     ]
 
@@ -231,8 +251,9 @@ def _training_row_caution(model: TableModel, loss: Vector) -> list[str]:
     noise = np.sqrt(variance / n.sum() + loss.var() / len(loss))
     if then - loss.mean() <= MIN_STANDARD_ERRORS * noise:
         return []
+    amounts = Amounts(model.manifest["loss"], unit_of(model.target))
     return [
-        f"These rows lose {number(float(loss.mean()))} on average, those that were held out when "
-        f"the model was fitted lost {number(then)}. If the model was fitted on these rows, "
-        f"everything here is too good: use rows that it has not seen."
+        f"These rows lose {amounts.text(float(loss.mean()))} on average, those that were held out "
+        f"when the model was fitted lost {amounts.text(then)}. If the model was fitted on these "
+        f"rows, everything here is too good: use rows that it has not seen."
     ]

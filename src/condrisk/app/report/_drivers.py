@@ -11,7 +11,7 @@ import polars as pl
 from scipy.stats import spearmanr
 
 from condrisk._validation import Vector
-from condrisk.app._numbers import number
+from condrisk.app._numbers import Amounts
 from condrisk.app.report._segments import as_numbers, is_number, is_text
 from condrisk.app.report._words import isolated, plain
 
@@ -50,6 +50,7 @@ def find_drivers(
     random_state: int = 0,
     time_limit: float = TIME_LIMIT,
     progress: Progress | None = None,
+    amounts: Amounts | None = None,
 ) -> tuple[tuple[Driver, ...], int]:
     """Return the columns by how much the risk depends on them, and how many were looked at.
 
@@ -69,6 +70,8 @@ def find_drivers(
         Seconds after which no further column or repetition is begun.
     progress : callable or None, default=None
         Gets a sentence about each step.
+    amounts : Amounts or None, default=None
+        How amounts of the loss are written.
 
     Returns
     -------
@@ -105,15 +108,20 @@ def find_drivers(
     whole = sum(change.values())
     moving = sorted((name for name in change if change[name] > 0), key=lambda name: -change[name])
     drivers = tuple(
-        Driver(name, change[name], change[name] / whole, _direction(frame[name], risk))
+        Driver(
+            name,
+            change[name],
+            change[name] / whole,
+            _direction(frame[name], risk, amounts or Amounts("loss")),
+        )
         for name in moving
     )
     return drivers, len(change)
 
 
-def _direction(column: pl.Series, risk: Vector) -> str:
+def _direction(column: pl.Series, risk: Vector, amounts: Amounts) -> str:
     if is_text(column):
-        return _by_category(column, risk)
+        return _by_category(column, risk, amounts)
     if not is_number(column):
         return ""
     values = as_numbers(column)
@@ -126,7 +134,7 @@ def _direction(column: pl.Series, risk: Vector) -> str:
     return "rises with it" if together > 0 else "falls with it"
 
 
-def _by_category(column: pl.Series, risk: Vector) -> str:
+def _by_category(column: pl.Series, risk: Vector, amounts: Amounts) -> str:
     table = (
         pl.DataFrame({"value": column.cast(pl.String), "risk": risk})
         .drop_nulls()
@@ -139,6 +147,6 @@ def _by_category(column: pl.Series, risk: Vector) -> str:
         return ""
     (low, _, low_risk), (high, _, high_risk) = table.row(0), table.row(-1)
     return (
-        f"highest for {isolated(high)} ({number(high_risk)}), "
-        f"lowest for {isolated(low)} ({number(low_risk)})"
+        f"highest for {isolated(high)} ({amounts.text(high_risk)}), "
+        f"lowest for {isolated(low)} ({amounts.text(low_risk)})"
     )

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from condrisk.app._numbers import count
+from condrisk.app._numbers import Amounts, count, loss_name, unit_of
+from condrisk.app._verdict import verdict
 from condrisk.app.report import _steps
 from condrisk.app.report._report import Report, first_price
 
@@ -39,6 +40,8 @@ def report_from_manifest(manifest: Mapping[str, Any]) -> Report:
     steps = _steps.steps_of_groups(groups)
     total = float(n.sum())
     cost = manifest.get("cost")
+    target = manifest.get("target")
+    amounts = Amounts(str(manifest.get("loss", "loss")), unit_of(target))
     mean_loss = float(steps.loss.sum() / total)
     return Report(
         title=title_of(manifest),
@@ -53,10 +56,12 @@ def report_from_manifest(manifest: Mapping[str, Any]) -> Report:
         scale=scale,
         price=float(cost) if cost is not None else first_price(mean_loss),
         facts=tuple(facts_of(manifest)),
+        amounts=amounts,
+        verdict=tuple(verdict(manifest.get("evaluation"), amounts)),
         notes=(
             f"Drawn from what the model file keeps of {count(total)} held-out rows: sums over "
-            f"{count(len(groups))} groups of similar risk. At a price inside a group the whole "
-            f"group is asked about. For segments, features and single rows, give the report a "
+            f"{count(len(groups))} groups of similar risk. At a cost inside a group the whole "
+            f"group is deferred. For segments, features and single rows, give the report a "
             f"table of rows whose target is known: condrisk report MODEL TABLE.",
         ),
     )
@@ -92,11 +97,13 @@ def facts_of(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     facts = []
     for key, label in (("task", "Task"), ("loss", "Loss"), ("predictor", "Predictor")):
         if manifest.get(key):
-            facts.append((label, str(manifest[key]).replace("_", " ")))
+            facts.append(
+                (label, loss_name(str(manifest[key])) if key == "loss" else str(manifest[key]))
+            )
     if manifest.get("rule"):
         facts.append(("Rule", str(manifest["rule"])))
     n_rows = (manifest.get("schema") or {}).get("n_rows")
     if n_rows:
         day = str(manifest.get("created") or "")[:10]
-        facts.append(("Rows seen", f"{count(float(n_rows))}{day and ', ' + day}"))
+        facts.append(("Fitted on", f"{count(float(n_rows))} rows{day and ', ' + day}"))
     return facts

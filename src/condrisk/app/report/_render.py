@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -12,23 +10,23 @@ from html import escape
 from typing import Any
 
 import condrisk
-from condrisk.app._numbers import count, number, percent
+from condrisk.app._numbers import Amounts, count, loss_name, percent
 from condrisk.app.report._manifest import facts_of, title_of
+from condrisk.app.report._page import page_policy, scripts, styles
 from condrisk.app.report._parts import (
     break_even,
+    classes,
     composition,
     facts,
     listed_facts,
-    read,
     riskiest,
     template,
+    verdict_box,
     where,
 )
 from condrisk.app.report._report import Report
 from condrisk.app.report._steps import Steps, as_lists
 from condrisk.app.report._words import isolated, loss_in_words, plain
-
-SCRIPTS = ("numbers.js", "charts.js", "figures.js", "page.js")
 
 
 @dataclass(frozen=True)
@@ -84,12 +82,12 @@ def render(report: Report, *, panel: Panel | None = None) -> str:
     >>> page.startswith("<!doctype html>"), "http-equiv" in page
     (True, True)
     """
-    style = read("style.css") + (panel.style if panel else "")
-    script = _script(panel.script if panel else "")
+    style = styles(panel.style if panel else "")
+    script = scripts("figures.js", "page.js", more=panel.script if panel else "")
     return template(
         "page.html",
         **_numbers(report),
-        policy=_policy(style, script, talks=panel is not None),
+        policy=page_policy(style, script, talks=panel is not None),
         version=condrisk.__version__,
         title=escape(plain(report.title)),
         heading=isolated(report.title),
@@ -98,6 +96,8 @@ def render(report: Report, *, panel: Panel | None = None) -> str:
             f'<p class="caution">{escape(plain(text, limit=600))}</p>' for text in report.cautions
         ),
         panel=panel.html if panel else "",
+        verdict_box=verdict_box(report),
+        classes=classes(report),
         break_even=break_even(report),
         where=where(report),
         made_of=composition(report),
@@ -135,11 +135,11 @@ def render_panel(panel: Panel, manifest: Mapping[str, Any], *, lead: str) -> str
     >>> "<p>Here.</p>" in page, "Risk of predicting" in page
     (True, True)
     """
-    style, script = read("style.css") + panel.style, panel.script
+    style, script = styles(panel.style), panel.script
     title = title_of(manifest)
     return template(
         "panel.html",
-        policy=_policy(style, script, talks=True),
+        policy=page_policy(style, script, talks=True),
         version=condrisk.__version__,
         title=escape(plain(title)),
         heading=isolated(title),
@@ -150,32 +150,6 @@ def render_panel(panel: Panel, manifest: Mapping[str, Any], *, lead: str) -> str
         style=style,
         script=script,
     )
-
-
-def _script(more: str) -> str:
-    """Return all scripts as one, so that none of their names is seen outside."""
-    parts = "\n".join(read(name) for name in SCRIPTS)
-    own = f'(() => {{\n"use strict";\n{parts}}})();'
-    return f"{own}\n{more}" if more else own
-
-
-def _policy(style: str, script: str, *, talks: bool) -> str:
-    """Return a policy under which only this style and this script count, and nothing is loaded."""
-    rules = [
-        "default-src 'none'",
-        f"script-src {_hash(script)}",
-        f"style-src {_hash(style)}",
-        "img-src data:",
-        "base-uri 'none'",
-        "form-action 'none'",
-        *(["connect-src 'self'"] if talks else []),
-    ]
-    return "; ".join(rules)
-
-
-def _hash(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 # -- what the script works with -------------------------------------------------------------------
@@ -193,6 +167,11 @@ def _data(report: Report) -> str:
         "bins": as_lists(report.bins),
         "bars": as_lists(report.bars),
         "scale": report.scale._asdict(),
+        "amounts": {
+            "percent": report.amounts.in_percent,
+            "square": report.amounts.is_square,
+            "unit": plain(report.amounts.unit),
+        },
     }
     text = json.dumps(data, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
@@ -218,32 +197,41 @@ def _by_loss(report: Report) -> Any:
 
 
 def _numbers(report: Report) -> dict[str, str]:
-    now = report.at(report.price)
+    now, amounts = report.at(report.price), report.amounts
     deferred = round(now.rate * report.n_rows)
+    accepted_loss = math.nan if now.accepted_loss is None else now.accepted_loss
     return {
-        "price": number(report.price),
+        "price": _html(amounts.text(report.price)),
         "price_value": repr(report.price),
         "n_rows": count(report.n_rows),
-        "loss_name": isolated(report.loss_name.replace("_", " ")),
+        "loss_name": isolated(loss_name(report.loss_name)),
         "loss_words": loss_in_words(report.loss_name),
         "rate": percent(now.rate),
-        "loss": number(now.loss),
-        "always": number(now.always),
-        "never": number(now.never),
-        "oracle_row": _oracle_row(now.oracle),
+        "loss": _html(amounts.text(now.loss)),
+        "always": _html(amounts.text(now.always)),
+        "never": _html(amounts.text(now.never)),
+        "oracle_row": _oracle_row(now.oracle, amounts),
         "foresight": "" if report.by_loss is None else FORESIGHT,
         "accepted": count(report.n_rows - deferred),
         "asked": count(deferred),
-        "accepted_loss": number(math.nan if now.accepted_loss is None else now.accepted_loss),
+        "accepted_loss": _html(amounts.text(accepted_loss)),
+        "price_typical": _html(amounts.typical(report.price)),
+        "never_typical": _html(amounts.typical(now.never)),
+        "accepted_typical": _html(amounts.typical(accepted_loss)),
     }
 
 
-def _oracle_row(oracle: float | None) -> str:
+def _html(text: str) -> str:
+    """Escape an amount: its unit is the user's."""
+    return escape(plain(text))
+
+
+def _oracle_row(oracle: float | None, amounts: Amounts) -> str:
     if oracle is None:
         return ""
     return (
         '<tr class="oracle"><th scope="row">perfect foresight</th><td class="track" '
-        f'data-bar="oracle"></td><td data-figure="oracle">{number(oracle)}</td></tr>'
+        f'data-bar="oracle"></td><td data-figure="oracle">{_html(amounts.text(oracle))}</td></tr>'
     )
 
 

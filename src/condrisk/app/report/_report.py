@@ -11,20 +11,26 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from condrisk._validation import Vector, check_vectors
-from condrisk.app._numbers import count
+from condrisk.app._numbers import Amounts, count
+from condrisk.app._verdict import Sentence, verdict
 from condrisk.app.report import _steps
+from condrisk.app.report._calibrated import GuardedGroup, OffSegment, off_segments
+from condrisk.app.report._classes import Confusion, confusion
 from condrisk.app.report._drivers import Driver, Progress, RiskOf, find_drivers
 from condrisk.app.report._made_of import MadeOf, made_of
-from condrisk.app.report._rows import Riskiest, riskiest_rows
-from condrisk.app.report._segments import MIN_ROWS, Segment, find_segments
+from condrisk.app.report._rows import Explain, Riskiest, riskiest_rows
+from condrisk.app.report._segments import MIN_ROWS, Segment, find_segments, years_of
 from condrisk.app.report._steps import Bars, Bins, Scale, Steps
+from condrisk.assessment import calibration_test, deferral_savings
+
+PLAIN = Amounts("loss")
 
 
 class Figures(NamedTuple):
     """What happens to the rows at a price.
 
-    `rate` is the share of rows that is asked about; `loss` the mean deferral loss; `always` and
-    `never` what asking about all rows or none costs; `oracle` what the rule that knows each loss
+    `rate` is the share of rows that is deferred; `loss` the mean deferral loss; `always` and
+    `never` what deferring all rows or none costs; `oracle` what the rule that knows each loss
     would cost (None where only groups of rows are known); `accepted_loss` the mean loss of the
     accepted rows (None if there are none).
     """
@@ -71,12 +77,25 @@ class Report:
     made_of : tuple of MadeOf
         Floor, gap and correction of the mean risk of all rows and of the riskiest; empty where
         they are not known.
-    dates : frozenset of str
-        The columns that hold dates.
+    dates, years : frozenset of str
+        The columns that hold dates, and those that hold years as whole numbers.
     notes : tuple of str
         What a reader has to know about how the figures came to be.
     cautions : tuple of str
         What a reader has to know before looking at any of them.
+    amounts : Amounts
+        How amounts of the loss are written.
+    verdict : tuple of Sentence
+        What the rows say, at the cost that the page starts with: whether deferring by risk pays,
+        and whether the risk is right.
+    confusion : Confusion or None
+        For classes: which are taken for which.
+    off_segments : tuple of OffSegment
+        Segments in which loss and risk differ by more than chance, the clearest first.
+    groups : tuple of GuardedGroup
+        Of a rule with a guarantee for groups: what it accepts of each.
+    looked_for_segments : bool
+        Whether there were rows and columns enough to look for segments.
     """
 
     title: str
@@ -96,12 +115,19 @@ class Report:
     riskiest: Riskiest | None = None
     made_of: tuple[MadeOf, ...] = ()
     dates: frozenset[str] = frozenset()
+    years: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
+    amounts: Amounts = PLAIN
+    verdict: tuple[Sentence, ...] = ()
+    confusion: Confusion | None = None
+    looked_for_segments: bool = False
+    off_segments: tuple[OffSegment, ...] = ()
+    groups: tuple[GuardedGroup, ...] = ()
 
     @property
     def mean_loss(self) -> float:
-        """The mean loss of all rows: the price at which always and never asking cost the same."""
+        """The mean loss of all rows: the cost at which always and never deferring cost the same."""
         return float(self.steps.loss.sum() / self.n_rows)
 
     def at(self, price: float) -> Figures:
@@ -110,7 +136,7 @@ class Report:
         Parameters
         ----------
         price : float
-            The price of asking, not negative.
+            The cost of deferring, not negative.
 
         Returns
         -------
@@ -134,7 +160,7 @@ class Report:
         )
 
     def pays_between(self) -> tuple[float, float] | None:
-        """Return the prices between which asking by risk is cheaper than always and than never.
+        """Return the costs between which deferring by risk is cheaper than always and than never.
 
         Returns
         -------
@@ -154,9 +180,9 @@ class Report:
         at = int(np.searchsorted(prices, middle))
         if not saves[at]:
             return None
-        dear = np.flatnonzero(~saves)
-        first = dear[dear < at].max(initial=-1) + 1
-        last = dear[dear > at].min(initial=len(saves)) - 1
+        worse = np.flatnonzero(~saves)
+        first = worse[worse < at].max(initial=-1) + 1
+        last = worse[worse > at].min(initial=len(saves)) - 1
         return float(prices[first]), float(prices[last])
 
 
@@ -183,6 +209,9 @@ def report_from_arrays(
     notes: Sequence[str] = (),
     cautions: Sequence[str] = (),
     top: int = 50,
+    unit: str = "",
+    classes: Sequence[Any] | None = None,
+    explain: Explain | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Make a report from one loss and one risk a row.
@@ -203,7 +232,7 @@ def report_from_arrays(
         What the rows are called; None: 1, 2, 3, and so on.
     price : float or None, default=None
         The price that the page starts with. None: the mean loss, where the choice between always
-        and never asking is closest.
+        and never deferring is closest.
     title, loss_name : str
         What stands at the top, and the name of the loss.
     facts, notes, cautions : sequence
@@ -211,6 +240,14 @@ def report_from_arrays(
         for its top.
     top : int, default=50
         How many of the riskiest rows are listed.
+    unit : str, default=""
+        The unit of the target, such as "g".
+    classes : sequence or None, default=None
+        For a classifier, its classes: with `prediction` and `target` for which are taken for
+        which.
+    explain : callable or None, default=None
+        Gives, for rows of `frame` and their risks, the columns that raise each risk most and by
+        how much; for the riskiest rows.
     progress : callable or None, default=None
         Gets a sentence about each step.
 
@@ -230,6 +267,8 @@ def report_from_arrays(
     if max(np.abs(losses).max(), np.abs(risks).max()) > _steps.MAX_LOSS:
         raise ValueError(f"loss and risk must not exceed {_steps.MAX_LOSS:g} for a report.")
     scale = _steps.scale_of(risks, risks)
+    start = first_price(float(losses.mean())) if price is None else float(price)
+    amounts = Amounts(loss_name, unit)
     steps = _steps.steps_of(losses, risks)
     report = Report(
         title=title,
@@ -242,7 +281,12 @@ def report_from_arrays(
         bins=_steps.bins_of(losses, risks),
         bars=_steps.bars_of(risks, scale),
         scale=scale,
-        price=first_price(float(losses.mean())) if price is None else float(price),
+        price=start,
+        amounts=amounts,
+        verdict=tuple(_verdict(losses, risks, start, amounts)),
+        confusion=None
+        if classes is None or prediction is None or target is None
+        else confusion(target, prediction, classes),
         made_of=() if parts is None else made_of(risks, parts),
         facts=tuple(facts),
         notes=(*notes, *_note_on_steps(risks, steps)),
@@ -262,8 +306,22 @@ def report_from_arrays(
         row_numbers=row_numbers,
         order=[driver.column for driver in report.drivers],
         top=top,
+        explain=explain,
     )
     return replace(report, riskiest=riskiest)
+
+
+def _verdict(loss: Vector, risk: Vector, price: float, amounts: Amounts) -> list[Sentence]:
+    """Return what the rows say at a price; nothing where there is one row alone."""
+    if len(loss) < 2:
+        return []
+    return verdict(
+        {
+            "savings": deferral_savings(loss, risk > price, price).to_dict(),
+            "calibration": calibration_test(loss, risk).to_dict(),
+        },
+        amounts,
+    )
 
 
 def _add_segments(
@@ -278,7 +336,9 @@ def _add_segments(
     notes = []
     drivers: tuple[Driver, ...] = ()
     if risk_of is not None:
-        drivers, looked_at = find_drivers(frame, risk, risk_of, progress=progress)
+        drivers, looked_at = find_drivers(
+            frame, risk, risk_of, progress=progress, amounts=report.amounts
+        )
         if looked_at < frame.width:
             notes.append(
                 f"Time allowed for shuffling {count(looked_at)} of the {count(frame.width)} "
@@ -290,8 +350,11 @@ def _add_segments(
     return replace(
         report,
         drivers=drivers,
+        looked_for_segments=frame.height >= MIN_ROWS,
         segments=find_segments(frame, loss, risk),
+        off_segments=off_segments(frame, loss, risk),
         dates=frozenset(c.name for c in frame if c.dtype in (pl.Date, pl.Datetime)),
+        years=years_of(frame),
         notes=(*report.notes, *notes),
     )
 

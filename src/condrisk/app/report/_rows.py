@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,9 @@ import numpy as np
 import polars as pl
 
 from condrisk._validation import Vector
+
+# Gives for each of some rows the columns that raise its risk most, and by how much.
+Explain = Callable[[pl.DataFrame, Vector], Sequence[Sequence[tuple[str, float]]]]
 
 # As many columns of the user's table are shown beside the figures.
 MAX_COLUMNS = 12
@@ -20,7 +23,8 @@ class Riskiest:
     """Rows in order of falling risk.
 
     `numbers` are their places in the table, counted from one; `columns` are the user's, those
-    that move the risk most first; `left_out` says how many others there are.
+    that move the risk most first; `left_out` says how many others there are. `raised_by` has for
+    each row the columns that raise its risk most against the average row, and by how much.
     """
 
     numbers: tuple[int, ...]
@@ -30,6 +34,7 @@ class Riskiest:
     target: tuple[Any, ...] | None
     columns: tuple[tuple[str, tuple[Any, ...]], ...]
     left_out: int
+    raised_by: tuple[tuple[tuple[str, float], ...], ...] | None = None
 
 
 def riskiest_rows(
@@ -42,6 +47,7 @@ def riskiest_rows(
     row_numbers: Sequence[int] | None,
     order: Sequence[str],
     top: int,
+    explain: Explain | None = None,
 ) -> Riskiest:
     """Pick the rows of greatest risk; of equal ones the earlier come first."""
     rows = np.argsort(-risk, kind="stable")[:top]
@@ -57,6 +63,9 @@ def riskiest_rows(
         target=_picked(target, rows),
         columns=tuple((column.name, tuple(column.to_list())) for column in shown),
         left_out=max(len(names) - MAX_COLUMNS, 0),
+        raised_by=None
+        if explain is None or not len(rows)
+        else tuple(map(tuple, explain(frame[rows], risk[rows]))),
     )
 
 

@@ -12,14 +12,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy import stats
 from sklearn.tree import DecisionTreeRegressor
 
 from condrisk._validation import Vector
-from condrisk.app._numbers import exact, roundest
+from condrisk.app._numbers import are_years, exact, roundest
 from condrisk.app.report._steps import floor_of, mean_limits
 from condrisk.app.report._words import isolated
 
 MIN_ROWS = 100
+# The chance that any group is listed where none is above the others, and that any limit fails.
+LEVEL = 0.05
 MIN_LEAF = 20
 MAX_DEPTH = 3
 MAX_SEGMENTS = 5
@@ -63,7 +66,7 @@ class Condition:
 class Segment:
     """A group of rows and what is known of it from rows that it was not chosen on.
 
-    `low` and `high` are the 95 % limits of the mean loss.
+    `low` and `high` are limits of the mean loss, which hold for all segments at once with 95 %.
     """
 
     tests: tuple[Condition, ...]
@@ -79,9 +82,11 @@ class Segment:
         """Tell which rows of a table belong to it."""
         return _all_hold(self.tests, frame)
 
-    def words(self, dates: frozenset[str] = frozenset()) -> str:
+    def words(
+        self, dates: frozenset[str] = frozenset(), years: frozenset[str] = frozenset()
+    ) -> str:
         """Say in HTML which rows belong to it, such as ``age > 61 and city is Rome``."""
-        return " and ".join(_phrases(self.tests, dates))
+        return " and ".join(_phrases(self.tests, dates, years))
 
 
 def as_numbers(column: pl.Series) -> Vector:
@@ -89,6 +94,19 @@ def as_numbers(column: pl.Series) -> Vector:
     if column.dtype.is_temporal():
         column = column.cast(pl.Date).to_physical()
     return column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+
+
+def years_of(frame: pl.DataFrame) -> frozenset[str]:
+    """Return the columns whose whole numbers are years."""
+    found = set()
+    for column in frame:
+        if column.dtype.is_numeric():
+            values = as_numbers(column)
+            values = values[~np.isnan(values)]
+            whole = values.size and not (values % 1).any()
+            if whole and are_years(values.min(), values.max()):
+                found.add(column.name)
+    return frozenset(found)
 
 
 def is_number(column: pl.Series) -> bool:
@@ -106,7 +124,10 @@ def is_text(column: pl.Series) -> bool:
 def find_segments(
     frame: pl.DataFrame, loss: Vector, risk: Vector, *, random_state: int = 0
 ) -> tuple[Segment, ...]:
-    """Look for up to five groups of rows whose risk is above the mean, the worst first.
+    """Look for up to five groups of rows whose mean loss is above that of the others.
+
+    A group is listed if its loss is larger by more than chance: a one-sided test on the rows that
+    it was not chosen on, at a level of 5 % for all groups together (Holm).
 
     Parameters
     ----------
@@ -120,7 +141,7 @@ def find_segments(
     Returns
     -------
     tuple of Segment
-        None for fewer than 100 rows, or if no split of the rows tells risks apart.
+        The worst first. None for fewer than 100 rows, or if no group is above the others.
 
     Examples
     --------
@@ -142,8 +163,40 @@ def find_segments(
     seen, fresh = np.sort(order[: n // 2]), np.sort(order[n // 2 :])
     frame = frame.select(usable)
     chosen = _worst(_leaves(frame[seen], risk[seen]), frame[seen], risk[seen])
-    measured = (_measure(tests, frame[fresh], loss[fresh], risk[fresh]) for tests in chosen)
-    return tuple(segment for segment in measured if segment is not None)
+    fresh_frame, losses = frame[fresh], loss[fresh]
+    inside = [_all_hold(tests, fresh_frame) for tests in chosen]
+    p_values = [_p_value(losses[rows], losses[~rows]) for rows in inside]
+    confidence = 1 - LEVEL / max(len(chosen), 1)
+    found = [
+        _measure(tests, rows, losses, risk[fresh], confidence)
+        for tests, rows, listed in zip(chosen, inside, _holm(p_values), strict=True)
+        if listed
+    ]
+    return tuple(sorted(found, key=lambda segment: -segment.mean_loss))
+
+
+def _p_value(inside: Vector, others: Vector) -> float:
+    """Return the p-value of the rows inside losing no more than the others."""
+    if len(inside) < 2 or len(others) < 2 or inside.mean() <= others.mean():
+        return 1.0
+    if np.isin(inside, (0.0, 1.0)).all() and np.isin(others, (0.0, 1.0)).all():
+        wrong, rows = [inside.sum(), others.sum()], [len(inside), len(others)]
+        table = [[int(w), int(n - w)] for w, n in zip(wrong, rows, strict=True)]
+        return float(stats.fisher_exact(table, alternative="greater").pvalue)
+    if np.ptp(inside) == 0 and np.ptp(others) == 0:
+        return 0.0
+    found = stats.ttest_ind(inside, others, equal_var=False, alternative="greater")
+    return float(found.pvalue)
+
+
+def _holm(p_values: list[float]) -> list[bool]:
+    """Return which hypotheses are rejected at the level for all of them together."""
+    rejected = [False] * len(p_values)
+    for place, k in enumerate(np.argsort(p_values, kind="stable").tolist()):
+        if p_values[k] > LEVEL / (len(p_values) - place):
+            break
+        rejected[k] = True
+    return rejected
 
 
 def _worst(
@@ -160,15 +213,17 @@ def _all_hold(tests: tuple[Condition, ...], frame: pl.DataFrame) -> NDArray[np.b
 
 
 def _measure(
-    tests: tuple[Condition, ...], frame: pl.DataFrame, loss: Vector, risk: Vector
-) -> Segment | None:
-    inside = _all_hold(tests, frame)
+    tests: tuple[Condition, ...],
+    inside: NDArray[np.bool_],
+    loss: Vector,
+    risk: Vector,
+    confidence: float,
+) -> Segment:
     n = int(inside.sum())
-    if n < 2:
-        return None
     mean = float(loss[inside].mean())
     sums = np.array([mean]), np.array([(loss[inside] ** 2).mean()]), np.array([float(n)])
-    low, high = (float(limit[0]) for limit in mean_limits(*sums, floor=floor_of(loss)))
+    limits = mean_limits(*sums, floor=floor_of(loss), confidence=confidence)
+    low, high = (float(limit[0]) for limit in limits)
     average = float(loss.mean())
     return Segment(
         tests=tests,
@@ -286,13 +341,17 @@ def _readable(known: Vector, threshold: float) -> float:
 # -- words --------------------------------------------------------------------------------------
 
 
-def _phrases(tests: tuple[Condition, ...], dates: frozenset[str]) -> list[str]:
+def _phrases(
+    tests: tuple[Condition, ...], dates: frozenset[str], years: frozenset[str]
+) -> list[str]:
     """Return one phrase for each column, however often the tree has asked for it."""
     by_column: dict[str, list[Condition]] = {}
     for test in tests:
         by_column.setdefault(test.column, []).append(test)
     return [
-        _category_phrase(name, own) if isinstance(own[0].value, str) else _range(name, own, dates)
+        _category_phrase(name, own)
+        if isinstance(own[0].value, str)
+        else _range(name, own, dates, years)
         for name, own in by_column.items()
     ]
 
@@ -305,11 +364,11 @@ def _category_phrase(name: str, tests: list[Condition]) -> str:
     return f"{isolated(name)} is not {' or '.join(others)}"
 
 
-def _range(name: str, tests: list[Condition], dates: frozenset[str]) -> str:
+def _range(name: str, tests: list[Condition], dates: frozenset[str], years: frozenset[str]) -> str:
     def text(value: float) -> str:
         if name in dates:
             return str(np.datetime64(int(value), "D"))
-        return exact(value)
+        return f"{value:.0f}" if name in years else exact(value)
 
     lows = [float(test.value) for test in tests if test.relation == ">"]
     highs = [float(test.value) for test in tests if test.relation == "≤"]

@@ -26,8 +26,6 @@ N_BARS = 40
 MAX_LOSS = 1e150
 # A risk that spans this factor between its 5 % and 95 % quantiles is shown on a log scale.
 LOG_FROM = 10.0
-# The standard normal quantile of a 95 % interval.
-Z95 = 1.959963984540054
 
 
 class Steps(NamedTuple):
@@ -125,9 +123,9 @@ def floor_of(loss: Vector) -> float:
 
 
 def mean_limits(
-    mean: Vector, squares: Vector, rows: Vector, *, floor: float
+    mean: Vector, squares: Vector, rows: Vector, *, floor: float, confidence: float = 0.95
 ) -> tuple[Vector, Vector]:
-    """Return 95 % limits for the means of several groups of losses.
+    """Return limits for the means of several groups of losses.
 
     Parameters
     ----------
@@ -135,6 +133,8 @@ def mean_limits(
         Mean, mean square and number of the losses in each group.
     floor : float
         What a mean cannot be below.
+    confidence : float, default=0.95
+        Of each pair of limits.
 
     Returns
     -------
@@ -151,14 +151,15 @@ def mean_limits(
     [0.0, 0.161]
     """
     if np.allclose(squares, mean, rtol=1e-12, atol=0) and (mean <= 1).all():
-        middle = (mean + Z95**2 / (2 * rows)) / (1 + Z95**2 / rows)
-        spread = mean * (1 - mean) / rows + (Z95 / (2 * rows)) ** 2
-        margin = Z95 / (1 + Z95**2 / rows) * np.sqrt(np.maximum(spread, 0.0))
+        z = float(stats.norm.ppf((1 + confidence) / 2))
+        middle = (mean + z**2 / (2 * rows)) / (1 + z**2 / rows)
+        spread = mean * (1 - mean) / rows + (z / (2 * rows)) ** 2
+        margin = z / (1 + z**2 / rows) * np.sqrt(np.maximum(spread, 0.0))
     else:
         middle = mean
         free = np.maximum(rows - 1, 1)
         variance = np.maximum(squares - mean**2, 0.0) * rows / free
-        margin = stats.t.ppf(0.975, free) * np.sqrt(variance / rows)
+        margin = stats.t.ppf((1 + confidence) / 2, free) * np.sqrt(variance / rows)
     return np.maximum(middle - margin, floor), middle + margin
 
 

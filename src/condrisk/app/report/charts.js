@@ -50,7 +50,7 @@ function logTicks(low, high, wanted) {
 /** An axis: values to shares of its length, and back. */
 class Axis {
   constructor({ low, high, log = false, format = formatNumber, label = "" }) {
-    Object.assign(this, { low, high, log, format, label });
+    Object.assign(this, { low, high, log, format, label: log ? `${label} (log scale)` : label });
   }
 
   share(value) {
@@ -70,7 +70,7 @@ class Axis {
   }
 }
 
-const MARGIN = { top: 18, right: 26, bottom: 44, left: 62 };
+const MARGIN = { top: 18, right: 26, bottom: 44 };
 
 /** A figure with two axes, a layer that stays and a layer that moves with the price. */
 class Plot {
@@ -85,8 +85,12 @@ class Plot {
   reset(width, height = this.height) {
     this.drawnHeight = height;
     this.width = Math.max(width, 260);
+    // Room for the longest number of the upright axis, beside its name.
+    const labels = this.y.ticks(5).map((tick) => this.y.format(tick).length);
+    this.left = 32 + 7 * Math.max(...labels, 3);
     this.box.replaceChildren();
     this.drawKey();
+    this.drawSave();
     const { width: w, drawnHeight: h } = this;
     this.root = svg("svg", {
       viewBox: `0 0 ${w} ${h}`,
@@ -97,7 +101,7 @@ class Plot {
     this.desc = svg("desc", { id: `${this.id}-desc` }, this.root, this.description);
     const clip = svg("clipPath", { id: `${this.id}-clip` }, svg("defs", {}, this.root));
     svg("rect", {
-      x: MARGIN.left, y: MARGIN.top - 2,
+      x: this.left, y: MARGIN.top - 2,
       width: this.innerWidth, height: this.innerHeight + 2,
     }, clip);
     this.drawAxes();
@@ -106,12 +110,12 @@ class Plot {
     if (this.onPick) this.listen();
   }
 
-  get innerWidth() { return this.width - MARGIN.left - MARGIN.right; }
+  get innerWidth() { return this.width - this.left - MARGIN.right; }
 
   get innerHeight() { return this.drawnHeight - MARGIN.top - MARGIN.bottom; }
 
   px(value) {
-    return MARGIN.left + Math.min(Math.max(this.x.share(value), 0), 1) * this.innerWidth;
+    return this.left + Math.min(Math.max(this.x.share(value), 0), 1) * this.innerWidth;
   }
 
   py(value) {
@@ -134,23 +138,41 @@ class Plot {
     }
   }
 
+  /** Buttons that save the figure as a picture or as data. */
+  drawSave() {
+    const place = this.figure.querySelector(".save");
+    if (!place || place.childElementCount) return;
+    place.append("Save as ");
+    for (const kind of ["SVG", "PNG", "CSV"]) {
+      const button = html("button", { type: "button", class: "link" }, place, kind);
+      button.setAttribute("aria-label", `Save “${this.title}” as ${kind}`);
+      button.addEventListener("click", () => saveFigure(this, kind.toLowerCase()));
+    }
+  }
+
   drawAxes() {
     const g = svg("g", { class: "axes", "aria-hidden": "true" }, this.root);
     const bottom = this.drawnHeight - MARGIN.bottom;
     const right = this.width - MARGIN.right;
     for (const tick of this.y.ticks(5)) {
       const y = this.py(tick);
-      svg("line", { x1: MARGIN.left, x2: right, y1: y, y2: y, class: "grid" }, g);
-      svg("text", { x: MARGIN.left - 8, y: y + 4, "text-anchor": "end" }, g, this.y.format(tick));
+      svg("line", { x1: this.left, x2: right, y1: y, y2: y, class: "grid" }, g);
+      svg("text", { x: this.left - 8, y: y + 4, "text-anchor": "end" }, g, this.y.format(tick));
     }
-    for (const tick of this.x.ticks(Math.max(this.innerWidth / 80, 2))) {
+    let ticks = this.x.ticks(Math.max(this.innerWidth / 80, 2));
+    if (this.x.atLow) {
+      // What a log scale cannot show, zero above all, stands at its left end.
+      svg("text", { x: this.px(this.x.low), y: bottom + 18, "text-anchor": "middle" }, g, this.x.atLow);
+      ticks = ticks.filter((tick) => this.px(tick) > this.px(this.x.low) + 48);
+    }
+    for (const tick of ticks) {
       const x = this.px(tick);
       svg("line", { x1: x, x2: x, y1: bottom, y2: bottom + 4, class: "frame" }, g);
       svg("text", { x, y: bottom + 18, "text-anchor": "middle" }, g, this.x.format(tick));
     }
-    svg("line", { x1: MARGIN.left, x2: right, y1: bottom, y2: bottom, class: "frame" }, g);
+    svg("line", { x1: this.left, x2: right, y1: bottom, y2: bottom, class: "frame" }, g);
     svg("text", {
-      x: MARGIN.left + this.innerWidth / 2, y: this.drawnHeight - 5,
+      x: this.left + this.innerWidth / 2, y: this.drawnHeight - 5,
       "text-anchor": "middle", class: "axis-label",
     }, g, this.x.label);
     svg("text", {
@@ -194,7 +216,7 @@ class Plot {
     const pick = (event) => {
       const frame = this.root.getBoundingClientRect();
       const x = ((event.clientX - frame.left) / frame.width) * this.width;
-      const share = Math.min(Math.max((x - MARGIN.left) / this.innerWidth, 0), 1);
+      const share = Math.min(Math.max((x - this.left) / this.innerWidth, 0), 1);
       this.onPick(this.x.value(share));
     };
     this.root.addEventListener("pointerdown", (event) => {
@@ -241,4 +263,20 @@ function thinned(points, wanted = 700) {
   }
   kept.push(points.at(-1));
   return kept;
+}
+
+/** A button for dark or light colours. */
+function themeButton() {
+  const button = document.getElementById("theme");
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const root = document.documentElement;
+  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
+  const label = () => { button.textContent = isDark() ? "Light colours" : "Dark colours"; };
+  button.addEventListener("click", () => {
+    root.dataset.theme = isDark() ? "light" : "dark";
+    label();
+  });
+  system.addEventListener("change", label);
+  label();
+  button.hidden = false;
 }

@@ -2,11 +2,14 @@
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const ROWS = new Rows(DATA);
-const RISK = new Axis({ ...DATA.scale, label: "estimated risk" });
+const RISK = new Axis({ ...DATA.scale, label: "estimated risk", format: formatAmount });
+if (DATA.scale.log && DATA.lowest < DATA.scale.low) {
+  RISK.atLow = DATA.lowest <= 0 ? "0" : `≤ ${formatAmount(Number(DATA.scale.low.toPrecision(2)))}`;
+}
 const SLIDER_LOW = Math.max(DATA.scale.low, 0);
 const SLIDER = new Axis({ ...DATA.scale, low: SLIDER_LOW });
 
-const cell = (value) => [formatNumber(value), value];
+const cell = (value) => [formatAmount(value), value];
 const four = (value) => Number(value.toPrecision(4));
 const highest = (values) => values.reduce((a, b) => Math.max(a, b), 0);
 
@@ -15,7 +18,7 @@ function histogram() {
   const plot = new Plot(document.getElementById("histogram"), {
     title: "Histogram of the estimated risk",
     x: RISK,
-    y: new Axis({ low: 0, high: highest(rows) * 1.12 || 1, format: formatCount, label: "rows" }),
+    y: new Axis({ low: 0, high: highest(rows) * 1.22 || 1, format: formatCount, label: "rows" }),
     height: 280,
     onPick: pick,
   });
@@ -54,24 +57,24 @@ function histogram() {
     right.setAttribute("x", x);
     right.setAttribute("width", Math.max(plot.width - x, 0));
     const sides = [
-      [`accepted ${formatCount(now.accepted)}`, x - MARGIN.left, x - 8, "end", "note accept"],
-      [`asked ${formatCount(now.asked)}`, plot.width - 4 - x, x + 8, "start", "note ask"],
+      [`accepted ${formatCount(now.accepted)}`, x - plot.left, x - 8, "end", "note accept"],
+      [`deferred ${formatCount(now.asked)}`, plot.width - 4 - x, x + 8, "start", "note ask"],
     ];
     for (const [text, free, at, anchor, name] of sides) {
       if (free > 7.5 * text.length + 8) plot.note(at, MARGIN.top + 4, text, anchor, name);
     }
     plot.describe(
-      `${formatCount(ROWS.n)} rows with risks from ${formatNumber(DATA.lowest)} to `
-      + `${formatNumber(DATA.highest)}. At a price of ${formatNumber(now.price)}, `
-      + `${formatCount(now.accepted)} are accepted and ${formatCount(now.asked)} asked about.`,
+      `${formatCount(ROWS.n)} rows with risks from ${formatAmount(DATA.lowest)} to `
+      + `${formatAmount(DATA.highest)}. At a cost of ${formatAmount(now.price)}, `
+      + `${formatCount(now.accepted)} are accepted and ${formatCount(now.asked)} deferred.`,
     );
   };
   plot.table = (now) => [
     "Rows by estimated risk",
-    ["risk from", "to", "rows", "at this price"],
+    ["risk from", "to", "rows", "at this cost"],
     rows.map((n, k) => [
       cell(edges[k]), cell(edges[k + 1]), [formatCount(n), n],
-      [now.price >= edges[k + 1] ? "accepted" : now.price < edges[k] ? "asked" : "both"],
+      [now.price >= edges[k + 1] ? "accepted" : now.price < edges[k] ? "deferred" : "both"],
     ]),
   ];
   return plot;
@@ -85,11 +88,13 @@ function costCurve() {
   const curve = prices(240).map((value) => ROWS.at(value));
   const top = Math.max(highest(curve.map((now) => now.loss)), ROWS.mean) * 1.18;
   const plot = new Plot(document.getElementById("cost-curve"), {
-    title: "Mean cost a row against the price of asking",
-    x: new Axis({ ...DATA.scale, low: SLIDER_LOW, label: "price of asking" }),
-    y: new Axis({ low: Math.min(0, ROWS.mean), high: top || 1, label: "cost a row" }),
+    title: "Mean cost a row against the cost of deferring",
+    x: new Axis({ ...DATA.scale, low: SLIDER_LOW, label: "cost of deferring", format: formatAmount }),
+    y: new Axis({
+      low: Math.min(0, ROWS.mean), high: top || 1, label: "cost a row", format: formatAmount,
+    }),
     key: [
-      ["curve ours", "ask by risk"], ["curve always", "always ask"], ["curve never", "never ask"],
+      ["curve ours", "defer by risk"], ["curve always", "always defer"], ["curve never", "never defer"],
       ...(ROWS.byLoss ? [["curve oracle", "perfect foresight"]] : []),
     ],
     onPick: pick,
@@ -105,14 +110,14 @@ function costCurve() {
     plot.priceLine(now.price);
     if (now.loss <= top) plot.mark(now.price, now.loss);
     plot.describe(
-      `At a price of ${formatNumber(now.price)} asking by risk costs ${formatNumber(now.loss)} `
-      + `a row, always asking ${formatNumber(now.always)} and never asking `
-      + `${formatNumber(now.never)}.`,
+      `At a cost of ${formatAmount(now.price)} deferring by risk costs ${formatAmount(now.loss)} `
+      + `a row, always deferring ${formatAmount(now.always)} and never deferring `
+      + `${formatAmount(now.never)}.`,
     );
   };
   plot.table = () => [
-    "Mean cost a row at each price",
-    ["price", "ask by risk", "asked about", "always ask", "never ask",
+    "Mean cost a row at each cost of deferring",
+    ["cost of deferring", "defer by risk", "deferred", "always defer", "never defer",
       ...(ROWS.byLoss ? ["perfect foresight"] : [])],
     prices(20).map(four).map((value) => {
       const now = ROWS.at(value);
@@ -135,7 +140,7 @@ function coverageCurve() {
   const plot = new Plot(document.getElementById("coverage"), {
     title: "Risk-coverage curve: mean loss of the accepted rows against their share",
     x: new Axis({ low: 0, high: 1, format: formatPercent, label: "share of rows accepted" }),
-    y: new Axis({ low, high: highest(settled.map((point) => point.loss)) * 1.15 || 1, label: "mean loss of accepted" }),
+    y: new Axis({ low, high: highest(settled.map((point) => point.loss)) * 1.15 || 1, label: "mean loss of accepted", format: formatAmount }),
     key: [
       ["curve ours", "in order of risk"], ["curve never", "in random order"],
       ...(best.length ? [["curve oracle", "in order of loss"]] : []),
@@ -154,9 +159,9 @@ function coverageCurve() {
     if (now.accepted) plot.mark(share, now.acceptedLoss);
     plot.describe(
       now.accepted
-        ? `At this price ${formatPercent(share)} of the rows are accepted, with a mean loss of `
-          + `${formatNumber(now.acceptedLoss)}; all rows have ${formatNumber(now.never)}.`
-        : "At this price no row is accepted.",
+        ? `At this cost ${formatPercent(share)} of the rows are accepted, with a mean loss of `
+          + `${formatAmount(now.acceptedLoss)}; all rows have ${formatAmount(now.never)}.`
+        : "At this cost no row is accepted.",
     );
   };
   plot.table = () => {
@@ -173,40 +178,66 @@ function coverageCurve() {
   return plot;
 }
 
+/** Ends of the reliability plot: groups far beyond all others are put at its edge. */
+function reliabilityEnds(values, log) {
+  const known = values.filter((value) => (log ? value > 0 : Number.isFinite(value)));
+  const sorted = [...known].sort((a, b) => a - b);
+  if (!sorted.length) return [0, 1];
+  const top = sorted.at(-1);
+  const usual = sorted[Math.floor(0.85 * (sorted.length - 1))] || top;
+  if (log) return [sorted[0] / 1.6, top * 1.6];
+  const cut = top > 3 * usual && usual > 0;
+  return [Math.min(0, sorted[0]), cut ? usual * 1.6 : top * 1.12 || 1];
+}
+
 function reliability() {
   const { risk, loss, low, high, rows } = DATA.bins;
-  const log = DATA.scale.log && Math.min(...loss, ...risk) > 0;
-  const ends = [...risk, ...loss];
-  const top = log ? Math.max(...ends) * 1.6 : highest([...ends, ...high]) * 1.08 || 1;
-  const bottom = log ? Math.min(...ends) / 1.6 : Math.min(0, ...ends);
-  const axis = (label) => new Axis({ low: bottom, high: top, log, label });
-  const plot = new Plot(document.getElementById("reliability"), {
+  const log = DATA.scale.log;
+  const [bottom, top] = reliabilityEnds([...risk, ...loss], log);
+  const axis = (label) => new Axis({ low: bottom, high: top, log, label, format: formatAmount });
+  const isBeyond = (value) => value > top || value < bottom;
+  const beyond = risk.map((value, k) => k).filter((k) => isBeyond(risk[k]) || isBeyond(loss[k]));
+  const figure = document.getElementById("reliability");
+  const plot = new Plot(figure, {
     title: "Reliability: mean realised loss against mean estimated risk",
     x: axis("estimated risk"),
     y: axis("realised loss"),
     key: [
-      ["point accept", "accepted", "dot"], ["point ask", "asked about", "square"],
+      ["point accept", "accepted", "dot"], ["point ask", "deferred", "square"],
       ["curve never", "perfectly calibrated"],
     ],
   });
-  plot.draw = () => plot.line([[bottom, bottom], [top, top]], "curve never");
+  plot.draw = () => {
+    plot.line([[bottom, bottom], [top, top]], "curve never");
+    const note = figure.querySelector(".beyond");
+    const pairs = beyond.map((k) => `risk ${formatAmount(risk[k])}, loss ${formatAmount(loss[k])}`);
+    note.textContent = beyond.length
+      ? `Hollow points lie beyond the axes and stand at their edge: ${pairs.join("; ")}.` : "";
+  };
   plot.move = (now) => {
-    const g = svg("g", { "clip-path": "url(#reliability-clip)" }, plot.moving);
+    const g = svg("g", {}, plot.moving);
+    const inside = svg("g", { "clip-path": "url(#reliability-clip)" }, g);
+    const edge = MARGIN.top + plot.innerHeight;
     risk.forEach((value, k) => {
       const name = value <= now.price ? "accept" : "ask";
       const x = plot.px(value);
-      const y = plot.py(loss[k]);
+      const y = Math.min(Math.max(plot.py(loss[k]), MARGIN.top), edge);
+      const hollow = beyond.includes(k) ? " hollow" : "";
       svg("line", {
         x1: x, x2: x, y1: plot.py(low[k]), y2: plot.py(high[k]), class: `whisker ${name}`,
-      }, g);
-      if (name === "accept") svg("circle", { cx: x, cy: y, r: 5, class: "point accept" }, g);
-      else svg("rect", { x: x - 4.5, y: y - 4.5, width: 9, height: 9, class: "point ask" }, g);
+      }, inside);
+      if (name === "accept") svg("circle", { cx: x, cy: y, r: 5, class: `point accept${hollow}` }, g);
+      else {
+        svg("rect", {
+          x: x - 4.5, y: y - 4.5, width: 9, height: 9, class: `point ask${hollow}`,
+        }, g);
+      }
     });
     const off = risk.filter((value, k) => value < low[k] || value > high[k]).length;
     plot.describe(
-      `${risk.length} groups of rows, from a mean risk of ${formatNumber(risk[0])} and a mean loss `
-      + `of ${formatNumber(loss[0])} to ${formatNumber(risk.at(-1))} and `
-      + `${formatNumber(loss.at(-1))}. In ${off} of them the risk lies outside the limits of the loss.`,
+      `${risk.length} groups of rows, from a mean risk of ${formatAmount(risk[0])} and a mean loss `
+      + `of ${formatAmount(loss[0])} to ${formatAmount(risk.at(-1))} and `
+      + `${formatAmount(loss.at(-1))}. In ${off} of them the risk lies outside the limits of the loss.`,
     );
   };
   plot.table = () => [

@@ -118,7 +118,8 @@ function formatNumber(value) {
   } else if (size >= 1000) {
     text = `${value < 0 ? "-" : ""}${Math.round(size).toLocaleString("en")}`;
   } else {
-    text = Number(value.toPrecision(3)).toString();
+    const rounded = Number(value.toPrecision(3));
+    text = Math.abs(rounded) >= 1000 ? rounded.toLocaleString("en") : rounded.toString();
   }
   return text.replace(/-/g, "−");
 }
@@ -131,4 +132,26 @@ function formatPercent(share) {
 
 function formatCount(n) {
   return Math.round(n).toLocaleString("en");
+}
+
+/** An amount of the loss, as `Amounts` of the commands writes it. */
+function formatAmount(value) {
+  if (value === null || !Number.isFinite(value)) return "–";
+  const { percent, unit } = DATA.amounts;
+  if (percent) return `${formatNumber(100 * value)}\u00a0%`;
+  return unit && !DATA.amounts.square ? `${formatNumber(value)}\u00a0${unit}` : formatNumber(value);
+}
+
+/** The error that an amount of squared error stands for; empty for other losses. */
+function typicalError(value) {
+  if (!DATA.amounts.square || !(value >= 0) || !Number.isFinite(value)) return "";
+  const unit = DATA.amounts.unit ? `\u00a0${DATA.amounts.unit}` : "";
+  return `about ±\u00a0${formatNumber(Math.sqrt(value))}${unit}`;
+}
+
+/** A cost of deferring, in words that say what it is a share or a square of. */
+function formatCost(value) {
+  if (DATA.amounts.percent) return `${formatAmount(value)} of an error`;
+  const typical = typicalError(value);
+  return typical ? `${formatAmount(value)} (${typical})` : formatAmount(value);
 }

@@ -9,7 +9,7 @@ let plots = [];
 // -- words ------------------------------------------------------------------------------------
 
 function against({ mean, low, high }, what) {
-  const size = formatNumber(Math.abs(mean));
+  const size = formatAmount(Math.abs(mean));
   if (low > 0) return `${size} less than ${what}`;
   if (high < 0) return `${size} more than ${what}`;
   if (mean === 0) return `as much as ${what}`;
@@ -17,34 +17,45 @@ function against({ mean, low, high }, what) {
 }
 
 function verdict(now) {
-  const at = `At a price of ${formatNumber(now.price)}`;
+  const at = `At a cost of ${formatCost(now.price)}`;
   if (!now.asked) {
-    return `${at} no row is worth asking about: the risk of each is at most the price. A row costs `
-      + `${formatNumber(now.loss)} on average; ${against(now.belowAlways, "always asking")}.`;
+    return `${at} no row is worth deferring: the risk of each is at most that cost. A row costs `
+      + `${formatAmount(now.loss)} on average; ${against(now.belowAlways, "always deferring")}.`;
   }
   if (!now.accepted) {
-    return `${at} every row is worth asking about: the risk of each is above the price. A row costs `
-      + `the price; ${against(now.belowNever, "never asking")}.`;
+    return `${at} every row is worth deferring: the risk of each is above that cost. A row costs `
+      + `as much; ${against(now.belowNever, "never deferring")}.`;
   }
-  return `${at} the model answers ${formatCount(now.accepted)} rows and asks about `
-    + `${formatCount(now.asked)}. A row then costs ${formatNumber(now.loss)} on average: `
-    + `${against(now.belowAlways, "always asking")}, and ${against(now.belowNever, "never asking")}.`;
+  return `${at} the model answers ${formatCount(now.accepted)} rows and defers `
+    + `${formatCount(now.asked)}. A row then costs ${formatAmount(now.loss)} on average: `
+    + `${against(now.belowAlways, "always deferring")}, and ${against(now.belowNever, "never deferring")}.`;
 }
 
-const FORMATS = { number: formatNumber, percent: formatPercent, count: formatCount };
+/** How the loss of the accepted rows compares with that of all rows. */
+function besideAll(ratio) {
+  if (!Number.isFinite(ratio) || ratio < 0) return "";
+  const change = Math.abs(1 - ratio);
+  if (change < 0.005) return "The accepted rows lose as much.";
+  return `The accepted rows lose ${formatPercent(change)} ${ratio < 1 ? "less" : "more"}.`;
+}
+
+const FORMATS = {
+  number: formatNumber, percent: formatPercent, count: formatCount, amount: formatAmount,
+};
 
 function showNumbers(now) {
   for (const place of document.querySelectorAll("[data-figure]")) {
     const value = now[place.dataset.figure];
-    place.textContent = FORMATS[place.dataset.as || "number"](value);
+    place.textContent = FORMATS[place.dataset.as || "amount"](value);
     place.dataset.value = Number.isFinite(value) ? value : "";
   }
   const { low, high } = now.limits;
   document.querySelector("[data-interval=loss]").textContent = Number.isFinite(low)
-    ? `95\u00a0% limits: ${formatNumber(DATA.nonnegative ? Math.max(low, 0) : low)} to ${formatNumber(high)}` : "";
-  const ratio = now.acceptedLoss / now.never;
-  document.querySelector("[data-words=ratio]").textContent = Number.isFinite(ratio) && ratio >= 0
-    ? `Accepting by risk leaves ${formatPercent(ratio)} of it.` : "";
+    ? `95\u00a0% limits: ${formatAmount(DATA.nonnegative ? Math.max(low, 0) : low)} to ${formatAmount(high)}` : "";
+  for (const place of document.querySelectorAll("[data-typical]")) {
+    place.textContent = typicalError(now[place.dataset.typical]);
+  }
+  document.querySelector("[data-words=ratio]").textContent = besideAll(now.acceptedLoss / now.never);
   const longest = Math.max(now.always, now.never, now.loss);
   for (const place of document.querySelectorAll("[data-bar]")) {
     const share = Math.max((100 * now[place.dataset.bar]) / longest, 0) || 0;
@@ -67,6 +78,7 @@ function show({ moveField = true } = {}) {
   const now = ROWS.at(price);
   showNumbers(now);
   for (const plot of plots) {
+    plot.last = now;
     plot.moving.replaceChildren();
     plot.move(now);
   }
@@ -74,14 +86,14 @@ function show({ moveField = true } = {}) {
   for (const row of document.querySelectorAll("tr[data-risk]")) {
     const asked = Number(row.dataset.risk) > price;
     const place = row.querySelector(".decision");
-    place.textContent = asked ? "ask" : "accept";
+    place.textContent = asked ? "defer" : "accept";
     place.className = `decision ${asked ? "ask" : "accept"}`;
     place.dataset.sort = asked ? 1 : 0;
   }
   if (moveField) field.value = String(price);
   slider.value = Math.round(SLIDER_STEPS * Math.min(Math.max(SLIDER.share(price), 0), 1));
   slider.setAttribute(
-    "aria-valuetext", `${formatNumber(price)}, ${formatPercent(now.rate)} asked about`,
+    "aria-valuetext", `${formatAmount(price)}, ${formatPercent(now.rate)} deferred`,
   );
   clearTimeout(speaking);
   speaking = setTimeout(() => {
@@ -145,22 +157,7 @@ function sortable(table) {
   });
 }
 
-// -- colours, keys, and the start -------------------------------------------------------------
-
-function themeButton() {
-  const button = document.getElementById("theme");
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  const root = document.documentElement;
-  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
-  const label = () => { button.textContent = isDark() ? "Light colours" : "Dark colours"; };
-  button.addEventListener("click", () => {
-    root.dataset.theme = isDark() ? "light" : "dark";
-    label();
-  });
-  system.addEventListener("change", label);
-  label();
-  button.hidden = false;
-}
+// -- the start -------------------------------------------------------------
 
 function start() {
   themeButton();

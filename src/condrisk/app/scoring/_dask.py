@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from condrisk.app.models import TableModel, open_model
 from condrisk.app.scoring._output import check_names
-from condrisk.app.scoring._scores import PARTS, added_names, prediction_type, score_table
+from condrisk.app.scoring._scores import Wanted, score_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +20,10 @@ def score_dask(
     frame: Any,
     *,
     cost: float | None = None,
+    cost_column: str | None = None,
     parts: bool = False,
+    probabilities: bool = False,
+    defer_outside: bool = False,
     schema: Any = None,
     trusted: Iterable[str] = (),
     prefix: str = "",
@@ -38,8 +41,14 @@ def score_dask(
         Rows, with the columns of the model among theirs.
     cost : float or None, default=None
         The cost of deferring; None is the model's own.
+    cost_column : str or None, default=None
+        The column with the cost of deferring each row, instead.
     parts : bool, default=False
         Whether to add ``floor``, ``gap`` and ``correction``, what the risk is made of.
+    probabilities : bool, default=False
+        Whether to add the predictor's probability of each class.
+    defer_outside : bool, default=False
+        Whether to defer rows outside what was seen when fitting.
     schema : optional
         For a fitted model: the rows that it was fitted on.
     trusted : iterable of str
@@ -51,8 +60,9 @@ def score_dask(
     -------
     dask.dataframe.DataFrame
         The same rows, partitions and index with the new columns ``prediction``, ``risk``,
-        ``defer`` and ``reason``. A row that the model cannot take stays: its reason says why,
-        prediction and risk are missing, and it is deferred, as nobody else can answer for it.
+        ``defer``, ``outside`` and ``reason``. A row that the model cannot take stays: its reason
+        says why, prediction and risk are missing, and it is deferred, as nobody else can answer
+        for it.
 
     Examples
     --------
@@ -69,24 +79,31 @@ def score_dask(
     >>> rows = dd.from_pandas(pd.DataFrame({"x": x}), npartitions=2)
     >>> scored = score_dask(model, rows)
     >>> list(scored.columns)
-    ['x', 'prediction', 'risk', 'defer', 'reason']
+    ['x', 'prediction', 'risk', 'defer', 'outside', 'reason']
     >>> len(scored.compute())
     500
     """
     model = open_model(model, schema=schema, trusted=trusted)
-    model.check_cost(cost)
-    if parts:
-        model.check_parts()
-    check_names(list(frame.columns), model, prefix, parts=parts)
-    meta = _with_scores(frame._meta, _no_scores(model, parts=parts), prefix)
-    return frame.map_partitions(_score_partition, model, cost, prefix, parts, meta=meta)
+    if cost is None and cost_column is None:
+        cost_column = model.cost_column
+    wanted = Wanted(
+        cost=cost,
+        cost_column=cost_column,
+        parts=parts,
+        probabilities=probabilities,
+        defer_outside=defer_outside,
+    )
+    wanted.check(model)
+    check_names(list(frame.columns), model, wanted, prefix)
+    meta = _with_scores(frame._meta, _no_scores(model, wanted), prefix)
+    return frame.map_partitions(_score_partition, model, wanted, prefix, meta=meta)
 
 
 def _score_partition(
-    rows: pd.DataFrame, model: TableModel, cost: float | None, prefix: str, parts: bool
+    rows: pd.DataFrame, model: TableModel, wanted: Wanted, prefix: str
 ) -> pd.DataFrame:
-    given = pa.Table.from_pandas(rows[list(model.schema.names)], preserve_index=False)
-    return _with_scores(rows, score_table(model, given, cost=cost, parts=parts), prefix)
+    given = pa.Table.from_pandas(rows[wanted.columns(model)], preserve_index=False)
+    return _with_scores(rows, score_table(model, given, wanted), prefix)
 
 
 def _with_scores(rows: pd.DataFrame, scores: pa.Table, prefix: str) -> pd.DataFrame:
@@ -109,8 +126,8 @@ def _nullable(kind: pa.DataType) -> Any:
     return pd.BooleanDtype() if pa.types.is_boolean(kind) else None
 
 
-def _no_scores(model: TableModel, *, parts: bool) -> pa.Table:
-    kinds = [prediction_type(model), pa.float64(), pa.bool_()]
-    kinds += [pa.float64()] * len(PARTS) if parts else []
-    names = [*added_names(parts=parts), "reason"]
-    return pa.table([pa.array([], kind) for kind in (*kinds, pa.string())], names=names)
+def _no_scores(model: TableModel, wanted: Wanted) -> pa.Table:
+    """Return the scores of no rows, which have all columns and types."""
+    needed = dict.fromkeys(wanted.columns(model), pa.null())
+    nothing = pa.table({name: pa.array([], kind) for name, kind in needed.items()})
+    return score_table(model, nothing, wanted)

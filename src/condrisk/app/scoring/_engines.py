@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 from joblib import cpu_count
 from threadpoolctl import threadpool_limits
 
-from condrisk._cluster import connect, submit
+from condrisk._cluster import connect, result_of, submit
 from condrisk.app.models import TableModel
-from condrisk.app.scoring._scores import score_table
+from condrisk.app.scoring._scores import Wanted, score_table
 
 
 class Future(Protocol):
@@ -32,9 +32,7 @@ class Engine(NamedTuple):
 
 
 @contextmanager
-def local_engine(
-    model: TableModel, *, cost: float | None, parts: bool, threads: int | None
-) -> Iterator[Engine]:
+def local_engine(model: TableModel, wanted: Wanted, *, threads: int | None) -> Iterator[Engine]:
     """Score in threads, each batch in one of them.
 
     Trees, boosted or not, leave Python's lock while they predict. Several batches side by side
@@ -48,7 +46,7 @@ def local_engine(
     ):
 
         def send(table: pa.Table, bad: dict[int, str]) -> Future:
-            return pool.submit(score_table, model, table, cost=cost, bad=bad, parts=parts)
+            return pool.submit(score_table, model, table, wanted, bad=bad)
 
         try:
             yield Engine(send, 2 * n_threads)
@@ -64,22 +62,36 @@ def _one_thread() -> None:
 @contextmanager
 def dask_engine(
     model: TableModel,
+    wanted: Wanted,
     *,
-    cost: float | None,
-    parts: bool,
     scheduler: str | None,
     workers: int | None,
+    wait: float,
 ) -> Iterator[Engine]:
     """Score on the workers of a cluster, or of a local one that is started for the purpose."""
-    with connect(scheduler, workers=workers) as client:
+    with connect(scheduler, workers=workers, wait=wait) as client:
         # The model is the result of a task: should its worker die, another makes it again.
         there = submit(client, _identity, model)
 
         def send(table: pa.Table, bad: dict[int, str]) -> Future:
-            return submit(client, _score_ipc, there, _to_ipc(table), cost, bad, parts)
+            task = submit(client, _score_ipc, there, _to_ipc(table), wanted, bad)
+            return _OnCluster(client, task, wait)
 
         threads = sum(client.nthreads().values())
         yield Engine(send, 2 * max(threads, 2))
+
+
+class _OnCluster(NamedTuple):
+    """Scores that a worker makes."""
+
+    client: Any
+    task: Any
+    wait: float
+
+    def result(self) -> pa.Table:
+        """Return them, when they are there."""
+        table: pa.Table = result_of(self.client, self.task, wait=self.wait)
+        return table
 
 
 def _identity(model: TableModel) -> TableModel:
@@ -93,9 +105,7 @@ def _to_ipc(table: pa.Table) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
-def _score_ipc(
-    model: TableModel, packed: bytes, cost: float | None, bad: dict[int, str], parts: bool
-) -> pa.Table:
+def _score_ipc(model: TableModel, packed: bytes, wanted: Wanted, bad: dict[int, str]) -> pa.Table:
     """Score a batch, in the process of a worker."""
     table = pa.ipc.open_stream(packed).read_all()
-    return score_table(model, table, cost=cost, bad=bad, parts=parts)
+    return score_table(model, table, wanted, bad=bad)

@@ -1,7 +1,8 @@
 """What is scored already: the scores of each batch on disk, so that a stopped run can go on.
 
 Only scores are kept, not the rows: a later call reads the rows again, which is quick, takes the
-scores of the batches that it finds here, and computes the others.
+scores of the batches that it finds here, and computes the others. One call at a time works in the
+folder. Each batch names the run that it belongs to, for file systems where nothing is locked.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -19,44 +22,41 @@ from joblib.hashing import NumpyHasher
 
 import condrisk
 from condrisk._files import write_whole
+from condrisk._locks import FolderInUseError, clear_drafts, only_user
 from condrisk.app.models import TableModel
 from condrisk.app.tables import TableError
 
 _HEAD = "journal.json"
-# A file is told from another by its size, its date, and blocks of it spread from end to end.
-_BLOCKS, _BLOCK_BYTES = 16, 1 << 16
+_RUN = b"run"
 _CHANGED = {
     "condrisk": "condrisk was of another version",
     "input": "the input was another, or has changed since",
+    "options": "the input was read in another way",
     "model": "the model was another",
     "cost": "the price was another",
+    "cost_column": "the column with the costs was another",
     "parts": "the parts of the risk were not the same",
+    "probabilities": "class probabilities were not the same",
+    "explain": "what is explained was not the same",
+    "defer_outside": "rows outside what was seen were not treated alike",
     "batch_rows": "the batches had another size",
     "prefix": "the new columns had other names",
 }
 
 
 def run_head(
-    source: Path, model: TableModel, model_file: Path | None, **settings: Any
+    source: str, model: TableModel, model_file: Path | None, **settings: Any
 ) -> dict[str, Any]:
-    """Return what the scores depend on: two runs with the same head have the same scores."""
+    """Return what the scores depend on: two runs with the same head have the same scores.
+
+    `source` is the fingerprint of the rows.
+    """
     return {
         "condrisk": condrisk.__version__,
-        "input": _fingerprint(source),
+        "input": source,
         "model": _hash(model) if model_file is None else _checksum(model_file),
         **settings,
     }
-
-
-def _fingerprint(path: Path) -> str:
-    digest = hashlib.sha256()
-    status = path.stat()
-    digest.update(f"{status.st_size} {status.st_mtime_ns}".encode())
-    with open(path, "rb") as file:
-        for k in range(_BLOCKS):
-            file.seek(max(0, status.st_size - _BLOCK_BYTES) * k // (_BLOCKS - 1))
-            digest.update(file.read(_BLOCK_BYTES))
-    return digest.hexdigest()
 
 
 class _Hasher(NumpyHasher):
@@ -102,32 +102,50 @@ class Journal:
     """
 
     def __init__(self, output: Path, head: dict[str, Any]) -> None:
+        self.output = output
         self.folder = output.with_name(f"{output.name}.parts")
         self.head = head
+        self.run = ""
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Work in the folder, which is made if need be, while no other call does."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise TableError(f"{self.folder} cannot be made: {error.strerror}.") from None
+        try:
+            with only_user(self.folder, extra="app"):
+                yield
+        except FolderInUseError:
+            raise TableError(
+                f"another run is writing {self.output}: wait until it has ended, or choose another "
+                f"name."
+            ) from None
 
     def begin(self, *, overwrite: bool) -> None:
-        """Make the folder, or go on with the one of the same run; another's goes if `overwrite`."""
+        """Start in the folder, or go on with the same run; another's goes if `overwrite`."""
+        clear_drafts(self.folder, "*.tmp")  # of runs that were killed
         try:
             known = json.loads((self.folder / _HEAD).read_text(encoding="utf-8"))
-        except (FileNotFoundError, NotADirectoryError, ValueError):
+            run, changed = known["run"], difference(known, self.head)
+        except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
             self._make()
             return
-        changed = difference(known, self.head)
         if changed and not overwrite:
             raise TableError(
                 f"{self.folder} holds scores of a run that was stopped, and {changed}: "
-                f"call it as before to go on, or start anew with --overwrite (overwrite=True)."
+                f"call it as before to go on, or start anew with overwrite=True."
             )
+        self.run = run
         if changed:
             self.remove()
             self._make()
 
     def _make(self) -> None:
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise TableError(f"{self.folder} cannot be made: {error.strerror}.") from None
-        write_whole(self.folder / _HEAD, json.dumps(self.head, indent=2) + "\n")
+        self.run = token_hex(16)
+        head = json.dumps({"run": self.run, **self.head}, indent=2)
+        write_whole(self.folder / _HEAD, head + "\n")
 
     def exists(self) -> bool:
         """Tell whether a run was stopped."""
@@ -148,21 +166,29 @@ class Journal:
                 scores = pa.ipc.open_file(file).read_all()
         except (pa.ArrowException, OSError):
             return None
-        return scores if scores.num_rows == n_rows else None
+        of_this = (scores.schema.metadata or {}).get(_RUN) == self.run.encode()
+        return scores if of_this and scores.num_rows == n_rows else None
 
     def save(self, number: int, scores: pa.Table) -> None:
         """Put the scores of a batch on disk, whole or not at all."""
+        known = scores.schema.metadata or {}
+        scores = scores.replace_schema_metadata({**known, _RUN: self.run.encode()})
         draft = self.draft("batch")
-        with pa.OSFile(str(draft), "wb") as file, pa.ipc.new_file(file, scores.schema) as writer:
-            writer.write_table(scores)
-        os.replace(draft, self._part(number))
+        try:
+            with (
+                pa.OSFile(str(draft), "wb") as file,
+                pa.ipc.new_file(file, scores.schema) as writer,
+            ):
+                writer.write_table(scores)
+            os.replace(draft, self._part(number))
+        finally:
+            draft.unlink(missing_ok=True)
 
     def remove(self) -> None:
-        """Remove the folder, with all that a run can have left in it and nothing else."""
-        if not self.folder.is_dir():
-            return
+        """Remove all that a run can have left in the folder, and nothing else.
+
+        The folder goes with the last file in it, which is that of `alone`.
+        """
         for pattern in ("batch-*.arrow", "*.tmp", _HEAD):
             for path in self.folder.glob(pattern):
                 path.unlink(missing_ok=True)
-        if not any(self.folder.iterdir()):
-            self.folder.rmdir()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import ExitStack
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,12 @@ import pyarrow as pa
 from pyarrow import compute
 
 from condrisk._files import write_whole
+from condrisk._locks import clear_drafts
+from condrisk.app._names import nearest
+from condrisk.app._paths import COMPRESSED
 from condrisk.app.models import TableModel
 from condrisk.app.scoring._journal import Journal, difference
-from condrisk.app.scoring._scores import added_names
+from condrisk.app.scoring._scores import Wanted
 from condrisk.app.scoring._summary import ScoreSummary
 from condrisk.app.tables import (
     Batch,
@@ -27,26 +31,35 @@ from condrisk.app.tables import (
 )
 
 
-def check_names(
-    names: Sequence[str], model: TableModel, prefix: str, *, parts: bool = False
-) -> None:
+def check_names(names: Sequence[str], model: TableModel, wanted: Wanted, prefix: str) -> None:
     """Refuse a table without the columns of the model, or with names that the new ones get."""
     check_rows(model.schema, pl.DataFrame(schema=dict.fromkeys(names, pl.Null)))
+    if wanted.cost_column is not None and wanted.cost_column not in names:
+        raise TableError(
+            f"the table has no column {wanted.cost_column!r}, which holds the cost of deferring "
+            f"each row{nearest(wanted.cost_column, names)}."
+        )
     twice = [
         prefix + name
-        for name in added_names(parts=parts)
+        for name in wanted.names(model)
         if prefix + name in names and prefix + name != model.prediction_column
     ]
     if twice:
         raise TableError(
             f"the table has a column {twice[0]!r} already: choose other names for the new columns "
-            f"with --prefix (prefix=), such as 'model_'."
+            f"with prefix='model_'."
         )
 
 
 def rejects_path(output: Path) -> Path:
     """Return where the rows go that could not be scored: scored.rejects.csv for scored.csv."""
-    return output.with_name(f"{output.stem}.rejects{output.suffix}")
+    ending = "".join(output.suffixes[-2:]) if output.suffix in COMPRESSED else output.suffix
+    return output.with_name(f"{output.name.removesuffix(ending)}.rejects{ending}")
+
+
+def receipt_path(output: Path) -> Path:
+    """Return where it stands what an output was made from: scored.csv.json for scored.csv."""
+    return output.with_name(f"{output.name}.json")
 
 
 class Output:
@@ -62,10 +75,10 @@ class Output:
         What scores them.
     journal : Journal
         Has the folder for drafts.
+    wanted : Wanted
+        What is to be said of each row.
     prefix : str
         Of the names of new columns.
-    parts : bool
-        Whether the parts of the risk are among them.
     """
 
     def __init__(
@@ -74,14 +87,14 @@ class Output:
         source: TableSource,
         model: TableModel,
         journal: Journal,
+        wanted: Wanted,
         *,
         prefix: str,
-        parts: bool,
     ) -> None:
         self.path, self.rejects = path, rejects_path(path)
         self.model, self.journal = model, journal
         self.source, self.layout = source, source.layout
-        self.names = [prefix + name for name in added_names(parts=parts)]
+        self.names = [prefix + name for name in wanted.names(model)]
         self._stack = ExitStack()
         self._rejected: TableWriter | None = None
 
@@ -111,7 +124,7 @@ class Output:
             rows, scores = batch.table.filter(good), scores.filter(good)
         else:
             rows = batch.table
-        if self.layout is not None and self._scored.format != "csv":
+        if self.layout is not None and self._scored.format not in ("csv", "tsv"):
             rows = self.source.typed(rows, self.model.schema)
         for name, column in zip(self.names, scores.columns, strict=False):
             if name not in rows.column_names:
@@ -154,7 +167,7 @@ class Receipt:
 
     def __init__(self, output: Path, head: dict[str, Any]) -> None:
         self.output, self.head = output, head
-        self.path = output.with_name(f"{output.name}.json")
+        self.path = receipt_path(output)
 
     def known(self, *, stopped: bool) -> ScoreSummary | None:
         """Return the summary of the finished output; None if there is work to do.
@@ -168,7 +181,7 @@ class Receipt:
             if rejects.exists():
                 raise TableError(
                     f"{rejects} is there already, but {self.output} is not: move it away, or "
-                    f"replace it with --overwrite (overwrite=True)."
+                    f"replace it with overwrite=True."
                 )
             return None
         try:
@@ -184,12 +197,13 @@ class Receipt:
         if changed:
             raise TableError(
                 f"{self.output} is there already, and {changed}: choose another name, or replace "
-                f"it with --overwrite (overwrite=True)."
+                f"it with overwrite=True."
             )
         return ScoreSummary.from_dict(made)
 
     def write(self, summary: ScoreSummary) -> None:
         """Put it beside the output."""
+        clear_drafts(self.path.parent, f".{escape(self.path.name)}.*.tmp")  # of runs killed here
         record = {
             "made_from": self.head,
             "bytes": self.output.stat().st_size,

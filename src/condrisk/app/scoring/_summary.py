@@ -28,6 +28,8 @@ class ScoreSummary:
         How many rows the table has.
     scored, rejected, deferred : int
         How many of them were scored, were not, and were scored and are to be deferred.
+    outside : int
+        How many of the scored rows are outside what was seen when the model was fitted.
     mean_risk : float or None
         The mean risk of the scored rows: the loss to expect if all of them are accepted.
     unseen : dict of str to int
@@ -49,6 +51,7 @@ class ScoreSummary:
     scored: int
     rejected: int
     deferred: int
+    outside: int
     mean_risk: float | None
     unseen: dict[str, int] = field(default_factory=dict)
     batches: int = 0
@@ -80,7 +83,8 @@ class Tally:
     """Counts that grow batch by batch."""
 
     def __init__(self) -> None:
-        self.rows = self.scored = self.deferred = self.batches = self.resumed = 0
+        self.rows = self.scored = self.deferred = self.outside = 0
+        self.batches = self.resumed = 0
         self.risk = 0.0
         self.unseen: Counter[str] = Counter()
 
@@ -91,6 +95,7 @@ class Tally:
         self.rows += len(batch.rows) + len(batch.malformed)
         self.scored += good.num_rows
         self.deferred += compute.sum(good["defer"]).as_py() or 0
+        self.outside += good.num_rows - good["outside"].null_count
         self.risk += compute.sum(good["risk"]).as_py() or 0.0
         self.unseen.update(unseen)
 
@@ -106,6 +111,7 @@ class Tally:
             scored=self.scored,
             rejected=rejected,
             deferred=self.deferred,
+            outside=self.outside,
             mean_risk=self.risk / self.scored if self.scored else None,
             unseen=dict(self.unseen),
             batches=self.batches,

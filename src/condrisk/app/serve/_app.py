@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
@@ -19,6 +21,7 @@ from condrisk.app.serve._decide import Decide
 from condrisk.app.serve._gate import Gate, Lifecycle
 from condrisk.app.serve._json import json_response
 from condrisk.app.serve._metrics import CONTENT_TYPE, Metrics, labels_of
+from condrisk.app.serve._monitoring import MonitoringState
 from condrisk.app.serve._openapi import describe
 from condrisk.app.serve._page import page, report_headers
 from condrisk.app.serve._refusal import RefusedError
@@ -37,8 +40,10 @@ def create_app(
     max_rows: int = 10_000,
     timeout: float = 30.0,
     batching: bool = True,
+    defer_outside: bool = False,
     report_html: str | None = None,
     hosts: Collection[str] | None = None,
+    monitoring: str | os.PathLike[str] | None = None,
 ) -> Starlette:
     """Make the web application of a model.
 
@@ -63,7 +68,8 @@ def create_app(
         What requests must carry, as ``Authorization: Bearer TOKEN`` or as the password that a
         browser asks for; only ``/health`` is open without. None lets everybody in.
     max_body : int, default=8 MiB
-        The longest body, in bytes; a longer one is answered with 413.
+        The longest body, in bytes; a longer one is answered with 413. The bodies that are there at
+        a time may have eight times as many; beyond those the answer is 503.
     max_rows : int, default=10,000
         The most rows of a request; more of them are answered with 422. Four times as many may
         wait; beyond those the answer is 503.
@@ -71,10 +77,16 @@ def create_app(
         Seconds from the head of a request to its answer; then 408 or 504.
     batching : bool, default=True
         Whether requests that come in while others are being decided are decided together.
+    defer_outside : bool, default=False
+        Whether rows outside what was seen when the model was fitted are deferred, whatever their
+        risk.
     report_html : str, optional
         A page made by ``condrisk report``, to be had at ``/report``.
     hosts : collection of str, optional
-        The names under which the service may be called; None for any.
+        The names under which the service may be called, besides "localhost" and addresses; "*"
+        for any. None: no other ones over the loopback interface, and any elsewhere.
+    monitoring : path, optional
+        The output folder of ``condrisk monitor``, whose state ``/metrics`` then tells too.
 
     Returns
     -------
@@ -98,7 +110,8 @@ def create_app(
     if token == "":
         raise ValueError("token must not be empty; None lets everybody in.")
     model = open_model(model, schema=schema, target=target, trusted=trusted)
-    metrics, lifecycle = Metrics(labels_of(model.manifest)), Lifecycle()
+    state = None if monitoring is None else MonitoringState(Path(monitoring))
+    metrics, lifecycle = Metrics(labels_of(model.manifest), state), Lifecycle()
     decide = Decide(
         model,
         max_body=max_body,
@@ -106,6 +119,7 @@ def create_app(
         timeout=timeout,
         batching=batching,
         metrics=metrics,
+        defer_outside=defer_outside,
     )
     description = describe(
         title=f"condrisk: {model.task} of {model.target}",
@@ -134,9 +148,9 @@ def create_app(
 
 @asynccontextmanager
 async def _lifespan(app: Starlette) -> AsyncIterator[None]:
-    app.state.decide.batcher.start()
+    app.state.decide.start()
     yield
-    await app.state.decide.batcher.stop()
+    await app.state.decide.stop()
 
 
 async def _as_refusal(request: Request, error: Exception) -> Response:
@@ -153,7 +167,8 @@ def _machine_routes(
         return json_response({"status": "ok"})
 
     async def manifest(request: Request) -> Response:
-        return json_response(model.manifest)
+        # Single held-out rows are for monitoring, and many.
+        return json_response({k: v for k, v in model.manifest.items() if k != "held_out"})
 
     async def counters(request: Request) -> Response:
         metrics.waiting = request.app.state.decide.batcher.rows_waiting

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from condrisk.app._dtypes import MAX_NUMBER
+from condrisk.app._numbers import exact
 from condrisk.persistence import Column
 
 # What `condrisk.app.tables.cell_reader` takes for numbers, truths and nothing, in text. A word may
@@ -67,7 +68,7 @@ def seen_values(column: Column) -> str:
         return f"One of: {known}{f' and {more} more' if more > 0 else ''}.{others}"
     if column.low is None or column.high is None:
         return ""
-    show = {"date": day, "datetime": moment}.get(column.kind, "{:g}".format)
+    show = {"date": day, "datetime": moment}.get(column.kind, exact)
     return f"Seen from {show(column.low)} to {show(column.high)}."
 
 

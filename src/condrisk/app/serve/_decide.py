@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -16,7 +17,7 @@ from condrisk.app._dtypes import MAX_NUMBER
 from condrisk.app.models import TableModel
 from condrisk.app.serve._arrow_rows import read_arrow
 from condrisk.app.serve._batcher import Batcher
-from condrisk.app.serve._body import read_body
+from condrisk.app.serve._body import TOGETHER, BodyRoom, read_body
 from condrisk.app.serve._decider import Decided, Decider, Job
 from condrisk.app.serve._json import JSON, encode
 from condrisk.app.serve._json_rows import JsonReader
@@ -27,8 +28,10 @@ from condrisk.app.tables import TableError, check_rows
 
 # A batch of that many rows is as fast a row as any; more would make the others wait.
 BATCH_ROWS = 4096
-# Longer bodies are read in a thread, so that short requests need not wait for them.
+# Longer bodies are read in a thread, and longer answers written in it, so that short requests need
+# not wait for them. It is one thread: several would keep Python's lock from the others in turns.
 LONG_BODY = 1 << 16
+LONG_ANSWER = 1000
 _LOG = logging.getLogger(__name__)
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 
@@ -48,11 +51,13 @@ class Decide:
         Whether requests that wait are decided together.
     metrics : Metrics
         Where rows are counted.
+    defer_outside : bool, default=False
+        Whether rows outside what was seen when fitting are deferred.
 
     Attributes
     ----------
     batcher : Batcher
-        Who does the work; to be started and stopped.
+        Who does the work.
     """
 
     def __init__(
@@ -64,16 +69,19 @@ class Decide:
         timeout: float,
         batching: bool,
         metrics: Metrics,
+        defer_outside: bool = False,
     ) -> None:
         self._model = model
         self._max_body = max_body
+        self._room = BodyRoom(TOGETHER * max_body)
+        self._thread: ThreadPoolExecutor | None = None
         self._max_rows = max_rows
         self._timeout = timeout
         self._metrics = metrics
         self._reader = JsonReader(
             model.schema.needed, most_rows=max_rows, on_unseen=metrics.unseen.inc
         )
-        decider = Decider(model, metrics=metrics)
+        decider = Decider(model, metrics=metrics, defer_outside=defer_outside)
         self.batcher: Batcher[Job, Decided] = Batcher(
             decider,
             most_rows=BATCH_ROWS,
@@ -82,9 +90,21 @@ class Decide:
             at_once=self._rows_at_once(decider),
         )
 
+    def start(self) -> None:
+        """Start to work; to be called inside the event loop."""
+        self.batcher.start()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="condrisk-read")
+
+    async def stop(self) -> None:
+        """Finish what is there."""
+        await self.batcher.stop()
+        if self._thread is not None:
+            self._thread.shutdown(cancel_futures=True)
+            self._thread = None
+
     def _rows_at_once(self, decider: Decider) -> int:
         try:
-            ((example,), _) = self._reader.read(encode({"rows": [self._model.schema.example]}))
+            (example,) = self._reader.read(encode({"rows": [self._model.schema.example]})).rows
         except RefusedError:
             return 0
         return decider.rows_at_once(example)
@@ -117,17 +137,26 @@ class Decide:
         kind = body_type(headers.get(b"content-type", b""))
         wanted = response_type(headers.get(b"accept", b""), kind)
         reading = True
-        try:
-            async with asyncio.timeout(self._timeout):
-                body = await read_body(receive, headers, self._max_body)
-                reading = False
-                job = await self._job(body, kind, scope["query_string"])
-                decided = None
-                if len(job.rows):
-                    decided = await self.batcher.submit(job, len(job.rows))
-        except TimeoutError:
-            raise self._too_late(reading) from None
-        return encode_response(decided, wanted), wanted
+        with self._room.place() as place:
+            try:
+                async with asyncio.timeout(self._timeout):
+                    body = await read_body(receive, headers, self._max_body, place)
+                    reading = False
+                    job = await self._job(body, kind, scope["query_string"])
+                    decided = None
+                    if len(job.rows):
+                        decided = await self.batcher.submit(job, len(job.rows))
+            except TimeoutError:
+                raise self._too_late(reading) from None
+            return await self._encoded(decided, wanted), wanted
+
+    async def _encoded(self, decided: Decided | None, wanted: str) -> bytes:
+        if decided is None or len(decided.risk) <= LONG_ANSWER:
+            return encode_response(decided, wanted)
+        return await self._in_thread(encode_response, decided, wanted)
+
+    async def _in_thread(self, work: Any, *args: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *args)
 
     def _too_late(self, reading: bool) -> RefusedError:
         if reading:
@@ -143,7 +172,7 @@ class Decide:
         in_query = self._cost(_cost_in(query)) if query else None
         read = self._from_json if kind == JSON else self._from_arrow
         if len(body) > LONG_BODY:
-            job = await asyncio.to_thread(read, body)
+            job = await self._in_thread(read, body)
         else:
             job = read(body)
         if job.cost is not None or not self._model.uses_cost:
@@ -155,8 +184,19 @@ class Decide:
         return job._replace(cost=in_query)
 
     def _from_json(self, body: bytes) -> Job:
-        rows, cost = self._reader.read(body)
-        return Job(rows, self._cost(cost))
+        asked = self._reader.read(body)
+        if "parts" in asked.extras or "probabilities" in asked.extras:
+            self._check_extras(asked.extras)
+        return Job(asked.rows, self._cost(asked.cost), asked.unseen, asked.extras)
+
+    def _check_extras(self, extras: tuple[str, ...]) -> None:
+        try:
+            if "parts" in extras:
+                self._model.check_parts()
+            if "probabilities" in extras:
+                self._model.check_probabilities()
+        except TableError as error:
+            raise RefusedError(422, str(error)) from None
 
     def _from_arrow(self, body: bytes) -> Job:
         frame = read_arrow(body, self._max_rows)
@@ -168,7 +208,7 @@ class Decide:
             raise bad_rows(checked.bad)
         for count in checked.unseen.values():
             self._metrics.unseen.inc(count)
-        return Job(checked.good, None)
+        return Job(checked.good, None, self._model.unseen(frame, checked))
 
     def _cost(self, cost: Any) -> float | None:
         """Return the cost that a request gives, None for the model's own."""

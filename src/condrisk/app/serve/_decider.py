@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from time import perf_counter
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,23 +33,35 @@ class Job(NamedTuple):
     """What one request wants to know.
 
     `rows` have passed the check of the schema: tuples of values, or a frame of them. `cost` is
-    None for the model's own.
+    None for the model's own. `unseen` has, for columns of categories, the positions of rows with
+    one that was not seen when fitting. `extras` are what is to be said of each row beside the
+    decision: "explain", "parts", "probabilities".
     """
 
     rows: list[Row] | pl.DataFrame
     cost: float | None
+    unseen: Mapping[str, Sequence[int]] = MappingProxyType({})
+    extras: tuple[str, ...] = ()
 
 
 class Decided(NamedTuple):
-    """Prediction, risk and decision, row by row."""
+    """Prediction, risk, decision and what is outside, row by row; and what else was asked for."""
 
     prediction: NDArray[Any]
     risk: Floats
     deferred: NDArray[np.bool_]
+    outside: list[list[str]]
+    extras: dict[str, list[Any]]
 
     def part(self, begin: int, end: int) -> Decided:
         """Return the decisions of some rows, from the first to the one after the last."""
-        return Decided(self.prediction[begin:end], self.risk[begin:end], self.deferred[begin:end])
+        return Decided(
+            self.prediction[begin:end],
+            self.risk[begin:end],
+            self.deferred[begin:end],
+            self.outside[begin:end],
+            {},
+        )
 
 
 class Decider:
@@ -59,12 +73,17 @@ class Decider:
         The model.
     metrics : Metrics
         Where rows are counted.
+    defer_outside : bool, default=False
+        Whether rows outside what was seen when fitting are deferred.
     """
 
-    def __init__(self, model: TableModel, *, metrics: Metrics) -> None:
+    def __init__(self, model: TableModel, *, metrics: Metrics, defer_outside: bool = False) -> None:
+        self._defer_outside = defer_outside
         self._model = copy.copy(model)
         self._model.model = with_fixed_tags(model.model)
         self._types = _types_of(model)
+        # Of a wide model the first columns: nothing tells a service which rows will come.
+        self._explaining = model.first_columns
         self._metrics = metrics
 
     def __call__(self, jobs: list[Job]) -> list[Decided | RefusedError]:
@@ -90,10 +109,34 @@ class Decider:
             return [bad_rows(self._undecidable_rows(jobs[0]))]
         self._count(decided, perf_counter() - began)
         if len(jobs) == 1:
-            return [decided]
+            return [self._with_extras(decided, jobs[0])]
         ends = np.cumsum([len(job.rows) for job in jobs]).tolist()
         begins = [0, *ends]
-        return [decided.part(begin, end) for begin, end in zip(begins, ends, strict=False)]
+        parts = [decided.part(begin, end) for begin, end in zip(begins, ends, strict=False)]
+        return [self._with_extras(part, job) for part, job in zip(parts, jobs, strict=True)]
+
+    def _with_extras(self, decided: Decided, job: Job) -> Decided:
+        """Add what a request asks for beside the decisions."""
+        if not job.extras:
+            return decided
+        frame, model = self._frame([job]), self._model
+        extras: dict[str, list[Any]] = {}
+        if "probabilities" in job.extras:
+            labels = list(map(str, model.classes or []))
+            rows = model.class_probabilities(frame).tolist()
+            extras["probabilities"] = [dict(zip(labels, row, strict=True)) for row in rows]
+        if "parts" in job.extras:
+            parts = (part.tolist() for part in model.decompose_risk(frame))
+            names = ("floor", "gap", "correction")
+            rows = zip(*parts, strict=True)
+            extras["parts"] = [dict(zip(names, row, strict=True)) for row in rows]
+        if "explain" in job.extras:
+            found = model.explain(frame, decided.risk, columns=self._explaining)
+            extras["raised_by"] = [
+                [{"column": name, "change": change} for name, change in found.most(row)]
+                for row in range(frame.height)
+            ]
+        return decided._replace(extras=extras)
 
     def rows_at_once(self, example: Row) -> int:
         """Try how many rows are decided as soon as a thread could be woken.
@@ -122,12 +165,17 @@ class Decider:
 
     def _all(self, jobs: list[Job]) -> Decided:
         """Decide; a ValueError says that the model has no answer for some of the rows."""
+        frame = self._frame(jobs)
         with np.errstate(all="ignore"):
-            decision = self._model.decide(self._frame(jobs), cost=self._costs(jobs))
+            decision = self._model.decide(frame, cost=self._costs(jobs))
+        outside = self._model.outside(frame, _unseen(jobs))
+        deferred = np.asarray(decision.deferred)
         decided = Decided(
             np.asarray(decision.prediction),
             np.asarray(decision.risk),
-            np.asarray(decision.deferred),
+            deferred | outside.any if self._defer_outside else deferred,
+            outside.names(),
+            {},
         )
         for name, values in (("prediction", decided.prediction), ("risk", decided.risk)):
             if values.dtype.kind == "f" and not np.isfinite(values).all():
@@ -176,6 +224,17 @@ class Decider:
         metrics.batch_seconds.observe(seconds)
         metrics.deferred += int(np.count_nonzero(decided.deferred))
         metrics.risk += float(decided.risk.sum())
+
+
+def _unseen(jobs: list[Job]) -> dict[str, list[int]]:
+    """Return the rows with categories that were not seen, by their positions among all jobs."""
+    found: dict[str, list[int]] = {}
+    begin = 0
+    for job in jobs:
+        for name, rows in job.unseen.items():
+            found.setdefault(name, []).extend(begin + int(row) for row in rows)
+        begin += len(job.rows)
+    return found
 
 
 def _types_of(model: TableModel) -> dict[str, Any]:

@@ -9,12 +9,14 @@ from collections.abc import Collection
 from time import perf_counter
 from typing import Any
 
+from condrisk.app.serve._hosts import Hosts
 from condrisk.app.serve._metrics import Metrics
 from condrisk.app.serve._refusal import RefusedError
 
 # Load balancers ask for health without a token.
 OPEN = frozenset({"/health"})
 _CLOSE = (b"connection", b"close")
+_CLOSED = {"Connection": "close"}
 
 
 class Lifecycle:
@@ -47,8 +49,7 @@ class Gate:
         What a request must carry: ``Authorization: Bearer TOKEN``, or as the password of HTTP
         Basic, which is what browsers can do.
     hosts : collection of str, optional
-        The names under which the service may be called. A service for one machine has no other
-        guard against web pages that point a name of their own at it.
+        The names under which the service may be called, as `Hosts` takes them.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class Gate:
         self._metrics = metrics
         self._paths = frozenset(paths)
         self._token = None if token is None else token.encode()
-        self._hosts = None if hosts is None else frozenset(hosts)
+        self._hosts = Hosts(hosts)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a request, or refuse it."""
@@ -95,14 +96,21 @@ class Gate:
                 self._metrics.seconds.observe(perf_counter() - began)
 
     def _refusal(self, scope: Any) -> RefusedError | None:
-        if self._hosts is None and self._token is None:
+        if not self._hosts.allow(scope):
+            return RefusedError(
+                421, "The service is not known under this name of a host.", headers=_CLOSED
+            )
+        if scope["path"] in OPEN:
             return None
-        headers = dict(scope["headers"])
-        if self._hosts is not None and _host(headers) not in self._hosts:
-            return RefusedError(421, "The service is not known under this name of a host.")
-        if self._token is None or scope["path"] in OPEN:
+        if scope.get("state", {}).get("is_spare"):
+            return RefusedError(
+                503,
+                "The service has too many connections; try again in a moment.",
+                headers={"Retry-After": "1"} | _CLOSED,
+            )
+        if self._token is None:
             return None
-        if hmac.compare_digest(_token(headers), self._token):
+        if hmac.compare_digest(_token(dict(scope["headers"])), self._token):
             return None
         # Only the page makes a browser ask for a password; a program gets to know what to send.
         kind = "Basic" if scope["path"] in ("/", "/report") else "Bearer"
@@ -111,13 +119,6 @@ class Gate:
             "A token is needed: send it as Authorization: Bearer TOKEN.",
             headers={"WWW-Authenticate": f'{kind} realm="condrisk"'},
         )
-
-
-def _host(headers: dict[bytes, bytes]) -> str:
-    host = headers.get(b"host", b"").decode("latin-1")
-    if host.startswith("["):
-        return host.partition("]")[0][1:]
-    return host.partition(":")[0].lower()
 
 
 def _token(headers: dict[bytes, bytes]) -> bytes:

@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
-from condrisk.app.serve._json import decode, shown
+from condrisk.app.serve._json import decode_request, shown
 from condrisk.app.serve._refusal import RefusedError, bad_rows
 from condrisk.app.tables import cell_reader
 from condrisk.persistence import Column
 
 Row = tuple[Any, ...]
+EXTRAS = ("explain", "parts", "probabilities")
+
+
+class Asked(NamedTuple):
+    """What a body asks.
+
+    Attributes
+    ----------
+    rows : list of tuple
+        A value for each column, as the good rows of a checked table hold it.
+    unseen : dict of str to list of int
+        By column, the rows with a category that was not seen when fitting.
+    cost : object
+        What stood there; None if nothing.
+    extras : tuple of str
+        What is to be said of each row beside the decision: "explain", "parts", "probabilities".
+    """
+
+    rows: list[Row]
+    unseen: dict[str, list[int]]
+    cost: Any
+    extras: tuple[str, ...]
 
 
 class JsonReader:
@@ -30,12 +54,20 @@ class JsonReader:
     def __init__(
         self, columns: Sequence[Column], *, most_rows: int, on_unseen: Callable[[], Any]
     ) -> None:
+        self._on_unseen = on_unseen
+        self._now = threading.local()  # long bodies are read in threads
         self._readers = [
-            (column.name, cell_reader(column, on_unseen=on_unseen)) for column in columns
+            (column.name, cell_reader(column, on_unseen=partial(self._met, column.name)))
+            for column in columns
         ]
         self._most_rows = most_rows
 
-    def read(self, body: bytes) -> tuple[list[Row], Any]:
+    def _met(self, name: str) -> None:
+        """Remember that the row at hand has a category that was not seen."""
+        self._on_unseen()
+        self._now.names.append(name)
+
+    def read(self, body: bytes) -> Asked:
         """Return what a body asks.
 
         Parameters
@@ -45,10 +77,8 @@ class JsonReader:
 
         Returns
         -------
-        rows : list of tuple
-            A value for each column, as the good rows of a checked table hold it.
-        cost : object
-            What stood there; None if nothing.
+        Asked
+            Rows, cost, and what else is to be said.
 
         Raises
         ------
@@ -57,32 +87,50 @@ class JsonReader:
             some rows do not fit; it then lists which and why.
         """
         try:
-            request = decode(body)
+            request, pieces = decode_request(body)
+            if type(request) is not dict or type(request.get("rows")) is not list:
+                raise RefusedError(422, 'The body must be an object such as {"rows": [{…}]}.')
+            if len(request) > 1:
+                _check_keys(request)
+            rows, unseen = self._values(pieces)
         except ValueError as error:
             raise RefusedError(400, f"The body is not JSON: {error}.") from None
-        if type(request) is not dict or type(request.get("rows")) is not list:
-            raise RefusedError(422, 'The body must be an object such as {"rows": [{…}]}.')
-        rows = request["rows"]
-        if len(request) > 1:
-            _check_keys(request)
-        if len(rows) > self._most_rows:
-            raise RefusedError(
-                422, f"There are more than {self._most_rows} rows; send fewer at a time."
-            )
-        return self._values(rows), request.get("cost")
+        extras = tuple(name for name in EXTRAS if request.get(name) is True)
+        return Asked(rows, unseen, request.get("cost"), extras)
 
-    def _values(self, rows: list[Any]) -> list[Row]:
+    def read_rows(self, request: dict[str, Any]) -> list[Row]:
+        """Return the rows of a request that has been decoded; see `read`."""
+        rows = request.get("rows")
+        if type(rows) is not list:
+            raise RefusedError(422, 'The body must be an object such as {"rows": [{…}]}.')
+        return self._values([rows])[0]
+
+    def _values(self, pieces: Iterable[list[Any]]) -> tuple[list[Row], dict[str, list[int]]]:
         readers = self._readers
         values: list[Row] = []
+        unseen: dict[str, list[int]] = {}
+        names: list[str] = []
+        self._now.names = names
         reasons: dict[int, str] = {}
-        for i, row in enumerate(rows):
-            try:
-                values.append(tuple([read(row[name]) for name, read in readers]))
-            except (KeyError, TypeError, ValueError, IndexError):
-                reasons[i] = self._reason(row)
+        n_rows = 0
+        for rows in pieces:
+            if n_rows + len(rows) > self._most_rows:
+                raise RefusedError(
+                    422, f"There are more than {self._most_rows} rows; send fewer at a time."
+                )
+            for i, row in enumerate(rows, n_rows):
+                try:
+                    values.append(tuple([read(row[name]) for name, read in readers]))
+                except (KeyError, TypeError, ValueError, IndexError):
+                    reasons[i] = self._reason(row)
+                if names:
+                    for name in names:
+                        unseen.setdefault(name, []).append(i)
+                    names.clear()
+            n_rows += len(rows)
         if reasons:
             raise bad_rows(reasons)
-        return values
+        return values, unseen
 
     def _reason(self, row: Any) -> str:
         """Say what is wrong with a row: slowly, now that something is."""
@@ -99,8 +147,11 @@ class JsonReader:
 
 
 def _check_keys(request: dict[str, Any]) -> None:
-    unknown = sorted(request.keys() - {"rows", "cost"})
+    unknown = sorted(request.keys() - {"rows", "cost", *EXTRAS})
     if unknown:
         raise RefusedError(422, f"The body has an unknown key {shown(unknown[0])}.")
-    if request["cost"] is None:
+    for name in EXTRAS:
+        if not isinstance(request.get(name, False), bool):
+            raise RefusedError(422, f"{name} must be true or false.")
+    if "cost" in request and request["cost"] is None:
         raise RefusedError(422, "cost must be a number; leave it out for the model's own.")

@@ -20,6 +20,8 @@ from prometheus_client.core import (
 )
 from prometheus_client.process_collector import ProcessCollector
 
+from condrisk.app.serve._monitoring import MonitoringState
+
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096, 16384)
@@ -77,9 +79,11 @@ class Metrics:
     ----------
     model : mapping
         Labels that say which model it is.
+    monitoring : MonitoringState, optional
+        What monitoring has found, to be told too.
     """
 
-    def __init__(self, model: dict[str, str]) -> None:
+    def __init__(self, model: dict[str, str], monitoring: MonitoringState | None = None) -> None:
         self._registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         about = Gauge("condrisk_model_info", "The model served.", list(model), registry=registry)
@@ -100,6 +104,8 @@ class Metrics:
         self.risk = 0.0
         self.waiting = 0
         registry.register(self)
+        if monitoring is not None:
+            registry.register(monitoring)
 
     def count(self, path: str, status: int) -> None:
         """Count an answered request.

@@ -10,6 +10,7 @@ from condrisk.app._dtypes import MAX_NUMBER
 from condrisk.app.models import TableModel
 from condrisk.app.serve._columns import cell_schema
 from condrisk.app.serve._gate import OPEN
+from condrisk.app.tables import TableError
 
 
 def describe(
@@ -48,6 +49,7 @@ def describe(
     )
     question, example = schemas["Question"], model.schema.example
     question["properties"]["rows"]["maxItems"] = most_rows
+    _leave_out_extras(model, question["properties"], decision)
     question["examples"] = [{"rows": [example]}]
     columns = model.schema.needed
     schemas["Row"] |= {
@@ -65,6 +67,18 @@ def describe(
     if protected:
         _protect(document)
     return document
+
+
+def _leave_out_extras(
+    model: TableModel, question: dict[str, Any], decision: dict[str, Any]
+) -> None:
+    """Leave out what this model cannot say of a row."""
+    checks = {"parts": model.check_parts, "probabilities": model.check_probabilities}
+    for name, check in checks.items():
+        try:
+            check()
+        except TableError:
+            del question[name], decision[name]
 
 
 def _protect(document: dict[str, Any]) -> None:

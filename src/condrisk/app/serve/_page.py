@@ -8,6 +8,7 @@ from importlib import resources
 from string import Template
 from typing import Any
 
+from condrisk.app._numbers import Amounts, span, unit_of
 from condrisk.app.models import TableModel
 from condrisk.app.report import Panel, render, render_panel, report_from_manifest
 from condrisk.app.serve._columns import day, moment
@@ -41,11 +42,15 @@ def page(model: TableModel, *, has_report: bool) -> str:
     if model.uses_cost and not measured:  # else the report has the field
         fields.append(_cost_field(model.cost))
     link = '<p><a href="report">The full report of this model</a></p>' if has_report else ""
+    amounts = Amounts(model.manifest["loss"], unit_of(model.target))
     html = Template(_read("try.html")).substitute(
         fields="\n".join(fields),
         link=link,
         uses_cost="true" if model.uses_cost else "false",
         target=escape(str(model.target)),
+        percent="true" if amounts.in_percent else "false",
+        square="true" if amounts.is_square else "false",
+        unit=escape(amounts.unit),
     )
     panel = Panel(html, script=_read("try.js"), style=_read("try.css"))
     if measured:
@@ -183,8 +188,9 @@ _CONTROLS = {
 
 def _hint(column: Column) -> str:
     if column.low is not None and column.high is not None:
-        show = {"date": day, "datetime": moment}.get(column.kind, "{:.4g}".format)
-        zone = ", UTC" if column.kind == "datetime" else ""
+        if column.kind not in ("date", "datetime"):
+            return span(column.low, column.high)
+        show, zone = (day, "") if column.kind == "date" else (moment, ", UTC")
         return f"{show(column.low)} to {show(column.high)}{zone}"
     if column.kind == "category" and len(column.categories) > MOST_CHOICES:
         return f"{len(column.categories)} values are known"

@@ -105,24 +105,25 @@ def encode_response(decided: Decided | None, kind: str) -> bytes:
     bytes
         The body.
     """
-    columns: dict[str, list[Any]] = {"prediction": [], "risk": [], "defer": []}
+    columns: dict[str, list[Any]] = {"prediction": [], "risk": [], "defer": [], "outside": []}
     if decided is not None:
         columns = {
             "prediction": decided.prediction.tolist(),
             "risk": decided.risk.tolist(),
             "defer": decided.deferred.tolist(),
+            "outside": decided.outside,
+            **decided.extras,
         }
     if kind == JSON:
         return _as_json(columns)
-    frame = pl.DataFrame(columns, schema_overrides={"risk": pl.Float64, "defer": pl.Boolean})
+    types: Any = {"risk": pl.Float64, "defer": pl.Boolean, "outside": pl.List(pl.String)}
+    frame = pl.DataFrame(columns, schema_overrides=types)
     stream = io.BytesIO()
     frame.write_ipc_stream(stream)
     return stream.getvalue()
 
 
 def _as_json(columns: dict[str, list[Any]]) -> bytes:
-    rows = [
-        {"prediction": prediction, "risk": risk, "defer": defer}
-        for prediction, risk, defer in zip(*columns.values(), strict=True)
-    ]
+    names = list(columns)
+    rows = [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     return encode({"rows": rows})

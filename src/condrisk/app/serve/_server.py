@@ -7,56 +7,27 @@ import contextlib
 import signal
 import socket
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
-from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+from condrisk.app.serve._connection import HEAD_SECONDS, SPARE, Connections, Protocol
 from condrisk.app.serve._gate import Lifecycle
 
 # How long a connection that says nothing is kept when the service stops, in case a request is
 # already on its way.
 DRAIN_SECONDS = 1.0
-# Connections at a time; what is beyond is answered with 503.
-MOST_CONNECTIONS = 512
+# Connections at a time, where the system allows so many files to be open.
+MOST_CONNECTIONS = 4096
+# Files that the process has open besides.
+_OTHER_FILES = 128
 KEEP_ALIVE = 30
-
-
-class _Joined:
-    """A transport that sends what is written in one step of the event loop in one go.
-
-    uvicorn writes head and body of an answer one after the other: twice the calls of the system,
-    and a client that wakes up twice.
-    """
-
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self._transport = transport
-        self._parts: list[bytes] = []
-        self._call_soon = asyncio.get_running_loop().call_soon
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
-
-    def write(self, data: bytes) -> None:
-        if not self._parts:
-            self._call_soon(self._send)
-        self._parts.append(data)
-
-    def close(self) -> None:
-        self._send()
-        self._transport.close()
-
-    def _send(self) -> None:
-        parts, self._parts = self._parts, []
-        if parts and not self._transport.is_closing():
-            self._transport.write(b"".join(parts))
-
-
-class _Protocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(_Joined(transport))
+# So many connections are taken at a time before those that are there get their turn.
+_ACCEPTED = 64
+# The system lets in so many that wait to be taken.
+_BACKLOG = 4096
 
 
 class Server(uvicorn.Server):
@@ -74,22 +45,33 @@ class Server(uvicorn.Server):
         Seconds that requests in the making have when the service stops.
     on_start : callable
         Called when requests are answered.
+    most_connections : int or None, default=None
+        How many connections there may be. None: 4,096, or as many as the system allows.
+    head_seconds : float, default=10.0
+        Seconds that the head of a request may take.
     """
 
     def __init__(
-        self, app: Starlette, *, grace_seconds: float, on_start: Callable[[], object]
+        self,
+        app: Starlette,
+        *,
+        grace_seconds: float,
+        on_start: Callable[[], object],
+        most_connections: int | None = None,
+        head_seconds: float = HEAD_SECONDS,
     ) -> None:
+        self.places = Connections(most_connections or _most_connections())
+        self._new = partial(Protocol, places=self.places, head_seconds=head_seconds)
         config = uvicorn.Config(
             app,
-            http=_Protocol,
+            http=self._new,  # type: ignore[arg-type]
             lifespan="on",
             ws="none",
             proxy_headers=False,
             server_header=False,
             access_log=False,
             log_level="error",
-            backlog=MOST_CONNECTIONS,
-            limit_concurrency=MOST_CONNECTIONS,
+            backlog=_ACCEPTED,
             timeout_keep_alive=KEEP_ALIVE,
             timeout_graceful_shutdown=max(1, round(grace_seconds)),
         )
@@ -127,7 +109,7 @@ class Server(uvicorn.Server):
             await loop.connect_accepted_socket(self._protocol, connection)
 
     def _protocol(self) -> asyncio.Protocol:
-        return _Protocol(
+        return self._new(
             config=self.config, server_state=self.server_state, app_state=self.lifespan.state
         )
 
@@ -150,8 +132,26 @@ class Server(uvicorn.Server):
             The sockets to listen on.
         """
         await super().startup(sockets)
+        for listener in sockets or []:
+            listener.listen(_BACKLOG)  # which uvicorn has made as short as what is taken at a time
         if self.started:
             self._on_start()
+
+
+def _most_connections() -> int:
+    """Return how many connections there may be: each is an open file."""
+    try:
+        import resource
+    except ImportError:  # Windows, which has no such limit
+        return MOST_CONNECTIONS
+    files, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_CONNECTIONS + SPARE + _OTHER_FILES
+    if files < wanted:
+        wanted = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(1, min(MOST_CONNECTIONS, files - SPARE - _OTHER_FILES))
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -177,7 +177,7 @@ def listen(host: str, port: int) -> socket.socket:
     family, _, _, _, address = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
-    listener = socket.create_server(address, family=family, backlog=MOST_CONNECTIONS)
+    listener = socket.create_server(address, family=family, backlog=_BACKLOG)
     # The connections inherit it. Without it, a part of an answer may wait until the client has
     # acknowledged the part before: some 40 ms.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

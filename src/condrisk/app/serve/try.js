@@ -42,7 +42,7 @@ function question() {
       throw problem;
     }
   }
-  const asked = { rows: [row] };
+  const asked = { rows: [row], explain: true };
   const price = priceNow();
   if (price !== null) asked.cost = price;
   return asked;
@@ -90,16 +90,41 @@ function shape(name, attributes, parent) {
   return made;
 }
 
-const short = (value) =>
-  typeof value === "number" ? String(Number(value.toPrecision(4))) : String(value);
+// Numbers are written as everywhere on the page: the form says of which kind they are.
+const { percent, unit } = form.dataset;
+const plainNumber = (value) => {
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 1e-4 || size >= 1e9)) {
+    const [mantissa, exponent] = value.toExponential(2).split("e");
+    return `${Number(mantissa)}e${Number(exponent)}`.replace(/-/g, "−");
+  }
+  const digits = size >= 1000
+    ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 3 };
+  return value.toLocaleString("en", digits).replace("-", "−");
+};
+const amount = (value) => {
+  if (percent === "true") return `${plainNumber(100 * value)}\u00a0%`;
+  return unit && form.dataset.square !== "true"
+    ? `${plainNumber(value)}\u00a0${unit}` : plainNumber(value);
+};
+const full = (value) => {
+  if (form.dataset.square !== "true" || !(value >= 0)) return amount(value);
+  return `${amount(value)} (about ±\u00a0${plainNumber(Math.sqrt(value))}${unit ? `\u00a0${unit}` : ""})`;
+};
+const shown = (value) => {
+  if (typeof value !== "number") return String(value);
+  return unit ? `${plainNumber(value)}\u00a0${unit}` : plainNumber(value);
+};
 
 function numbers(decision, price) {
   const list = element("dl", undefined, "try-numbers");
-  const entries = [["prediction", decision.prediction], ["risk", decision.risk]];
-  if (price !== null) entries.push(["price of asking", price]);
-  for (const [label, value] of entries) {
+  const entries = [
+    ["prediction", decision.prediction, shown], ["risk", decision.risk, full],
+  ];
+  if (price !== null) entries.push(["cost of deferring", price, amount]);
+  for (const [label, value, write] of entries) {
     const entry = element("div");
-    entry.append(element("dt", label), element("dd", short(value)));
+    entry.append(element("dt", label), element("dd", write(value)));
     entry.lastChild.dataset.value = String(value);
     list.append(entry);
   }
@@ -112,7 +137,7 @@ function bar(decision, price) {
   const relation = decision.risk > price ? "above" : "at most";
   const picture = shape("svg", {
     class: "try-bar", role: "img",
-    "aria-label": `Risk ${short(decision.risk)} is ${relation} the price ${short(price)}.`,
+    "aria-label": `Risk ${amount(decision.risk)} is ${relation} the cost of deferring, ${amount(price)}.`,
   });
   shape("rect", { class: "track", y: 11, width: "100%", height: 12, rx: 6 }, picture);
   const kind = decision.defer ? "ask" : "accept";
@@ -122,19 +147,41 @@ function bar(decision, price) {
 }
 
 function words(decision, price) {
-  if (price === null) return decision.defer ? "The rule asks about this row." : "The rule accepts it.";
+  if (price === null) return decision.defer ? "The rule defers this row." : "The rule accepts it.";
   return decision.defer
-    ? "The answer can be expected to lose more than asking costs."
-    : "The answer can be expected to lose no more than asking costs.";
+    ? "The answer can be expected to lose more than deferring costs."
+    : "The answer can be expected to lose no more than deferring costs.";
 }
 
 function show(decision, price) {
   const verdict = element(
-    "p", decision.defer ? "Ask somebody" : "Accept", `try-verdict ${decision.defer ? "ask" : "accept"}`,
+    "p", decision.defer ? "Defer" : "Accept", `try-verdict ${decision.defer ? "ask" : "accept"}`,
   );
   const parts = [verdict, numbers(decision, price)];
   if (price !== null) parts.push(bar(decision, price));
-  answer.replaceChildren(...parts, element("p", words(decision, price), "small"));
+  parts.push(element("p", words(decision, price), "small"));
+  if (decision.outside.length) parts.splice(1, 0, warning(decision.outside));
+  if (decision.raised_by?.length) parts.push(reasons(decision.raised_by));
+  answer.replaceChildren(...parts);
+  for (const control of controls) {
+    control.closest(".try-field").classList.toggle(
+      "outside", decision.outside.includes(control.dataset.name),
+    );
+  }
+}
+
+/** Say that the row leaves what the model has seen: its risk is then a guess. */
+function warning(names) {
+  const list = names.join(", ");
+  return element(
+    "p", `Outside what the model has seen: ${list}. Neither prediction nor risk can be relied on.`,
+    "try-outside",
+  );
+}
+
+function reasons(raised) {
+  const list = raised.map(({ column, change }) => `${column} (+${amount(change)})`).join(", ");
+  return element("p", `Raises the risk most, against the average row: ${list}.`, "small try-raised");
 }
 
 function complain(problem) {

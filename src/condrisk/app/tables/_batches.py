@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,17 +14,18 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 from condrisk.app._errors import TableError
-from condrisk.app._paths import table_format
+from condrisk.app._table_options import TableOptions
 from condrisk.app.tables._cells import canonical
 from condrisk.app.tables._csv import (
-    Layout,
     as_text,
     check_names,
     first_line,
     read_batches,
-    read_layout,
     table_errors,
 )
+from condrisk.app.tables._layout import Layout, read_layout
+from condrisk.app.tables._local import local_table
+from condrisk.app.tables._notation import Notation
 from condrisk.persistence import Column, Schema
 
 BATCH_ROWS = 65_536
@@ -64,7 +64,7 @@ class Batch:
     layout: Layout | None = None
 
     def values(self, names: Sequence[str]) -> pa.Table:
-        """Return some columns for a model to read: numbers of CSV with decimal points.
+        """Return some columns for a model to read: numbers and dates of CSV in plain text.
 
         Parameters
         ----------
@@ -77,24 +77,32 @@ class Batch:
             The same rows.
         """
         table = self.table.select(list(names))
-        if self.layout is None or self.layout.decimal == ".":
+        if self.layout is None or not self.layout.may_need_facts:
             return table
-        frame = to_polars(table, str(self.layout.path))
-        return pl.DataFrame([self.layout.with_points(cells) for cells in frame]).to_arrow()
+        frame = to_polars(table, self.layout.name)
+        return pl.DataFrame([self.layout.plain(cells) for cells in frame]).to_arrow()
 
 
 def iter_batches(
-    path: str | os.PathLike[str], *, batch_rows: int | None = BATCH_ROWS
+    path: str | os.PathLike[str],
+    *,
+    batch_rows: int | None = BATCH_ROWS,
+    options: TableOptions = TableOptions(),  # noqa: B008
+    schema: Schema | None = None,
 ) -> Iterator[pl.DataFrame]:
-    """Read a table in batches: CSV, Parquet or Arrow.
+    """Read a table in batches, from wherever `read_table` reads one.
 
     Parameters
     ----------
     path : path
-        The file; its content tells the format.
+        The file, "-" for standard input, or the URL of a database.
     batch_rows : int or None, default=65536
         How many rows a batch has; the last one has what is left. None: as many, or fewer where
         the table is wide.
+    options : TableOptions, optional
+        How to read it, as far as it does not tell.
+    schema : Schema, optional
+        The columns of a model that will read it: they settle what the table leaves open.
 
     Yields
     ------
@@ -118,9 +126,9 @@ def iter_batches(
     >>> [frame["a"].to_list() for frame in iter_batches(path, batch_rows=2)]
     [[0, 1], [2, 3], [4]]
     """
-    with TableSource(path, batch_rows=batch_rows) as source:
+    with TableSource(path, batch_rows=batch_rows, options=options, schema=schema) as source:
         for batch in source:
-            yield read_frame(batch, str(path))
+            yield read_frame(batch, source.name)
 
 
 def read_frame(batch: Batch, name: str) -> pl.DataFrame:
@@ -146,65 +154,93 @@ def to_polars(table: pa.Table, name: str) -> pl.DataFrame:
 
 
 class TableSource:
-    """A file of rows, to be read once in batches of a fixed number of rows.
+    """A table, to be read once in batches of a fixed number of rows.
 
     Parameters
     ----------
     path : path
-        The file; its content tells the format.
+        The file, whose content tells the format, "-" for standard input, or the URL of a database.
     batch_rows : int or None
         How many rows a batch has. None: fewer than usual where the table is wide.
+    options : TableOptions, optional
+        How to read it, as far as it does not tell.
+    schema : Schema, optional
+        The columns of a model that will read it: they settle what the table leaves open.
 
     Attributes
     ----------
+    name : str
+        What the table is called in messages.
     schema : pyarrow.Schema
         The columns.
     n_rows : int or None
         How many rows there are; None where only reading tells.
     layout : Layout or None
-        How the file is written, if it is CSV: encoding, separator, decimal sign, types.
+        How the table is written, if it is text: encoding, separator, notations, types.
     batch_rows : int
         How many rows a batch has.
     notes : list of str
         What had to be guessed.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, batch_rows: int | None) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        batch_rows: int | None,
+        options: TableOptions = TableOptions(),  # noqa: B008
+        schema: Schema | None = None,
+    ) -> None:
         if batch_rows is not None and batch_rows < 1:
             raise ValueError(f"batch_rows must be at least 1; got {batch_rows}.")
-        self.path = Path(path)
-        kind = table_format(self.path)
+        self.local = local_table(path, options)
+        self.name, self.path = self.local.name, self.local.path
         self.layout: Layout | None = None
         self.n_rows: int | None = None
-        self.notes: list[str] = []
+        self.notes: list[str] = list(self.local.notes)
         # Lines of CSV that do not fit: those met and not reported yet, and how many were reported.
         self._malformed: list[tuple[int, str]] = []
         self._n_reported = 0
-        self._file = pa.OSFile(str(self.path))
-        self._size = self._file.size()
-        opener: Callable[[], Iterator[pa.RecordBatch]] = getattr(self, f"_open_{kind}")
-        self.schema: pa.Schema
-        with table_errors(self.path):
-            self._read = opener()
-        check_names(self.schema.names, str(self.path))
+        self._options = options
+        self._expected = {} if schema is None else {c.name: c for c in schema.needed}
+        try:
+            self._open()
+        except BaseException:
+            self.local.close()
+            raise
         width = max(1, len(self.schema.names))
         usual = max(_FEWEST, min(BATCH_ROWS, _CELLS // width))
         self.batch_rows = usual if batch_rows is None else batch_rows
+
+    def _open(self) -> None:
+        self._file = pa.OSFile(str(self.path))
+        self._size = self._file.size()
+        opener: Callable[[], Iterator[pa.RecordBatch]] = getattr(self, f"_open_{self.local.kind}")
+        self.schema: pa.Schema
+        with table_errors(self.name):
+            self._read = opener()
+        check_names(self.schema.names, self.name)
 
     def __enter__(self) -> TableSource:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
+        self.local.close()
 
     @property
     def read_share(self) -> float:
         """The share of the file that was read so far, where `n_rows` is not known."""
         return 1.0 if self._file.closed or not self._size else self._file.tell() / self._size
 
+    @property
+    def notations(self) -> dict[str, Notation]:
+        """How the cells of each column of text are written; empty for Parquet and Arrow."""
+        return {} if self.layout is None else self.layout.notations
+
     def __iter__(self) -> Iterator[Batch]:
         start = number = 0
-        with table_errors(self.path):
+        with table_errors(self.name):
             for table in regroup(self._read, self.batch_rows, schema=self.schema):
                 yield self._batch(number, start, table)
                 number, start = number + 1, start + table.num_rows
@@ -242,7 +278,7 @@ class TableSource:
         """
         assert self.layout is not None
         kinds = {column.name: column for column in schema.needed}
-        frame = to_polars(rows, str(self.path))
+        frame = to_polars(rows, self.name)
         columns = [_typed(cells, self.layout, kinds.get(cells.name)) for cells in frame]
         return pl.DataFrame(columns).to_arrow()
 
@@ -268,17 +304,20 @@ class TableSource:
         return _checked(reader)
 
     def _open_csv(self) -> Iterator[pa.RecordBatch]:
-        self.layout = read_layout(self.path)
-        self.notes.extend(self.layout.notes())
+        self.layout = read_layout(self.path, self.name, self._options, self._expected)
+        self.notes.extend(self.layout.encoding_note())
+        if self._expected and self.layout.may_need_facts:
+            self.notes.extend(self.layout.notation_notes())
         self.schema = pa.schema([(name, pa.string()) for name in self.layout.names])
         return read_batches(self._file, self.layout, self._keep_malformed)
 
     def _keep_malformed(self, row: Any) -> str:
-        reason = (
-            f"there are {row.actual_columns} cells where the header has {row.expected_columns}: "
+        number = row.number - 1  # the header is a line
+        reason = self.local.broken.get(number) or (
+            f"the header has {row.expected_columns} cells, this row {row.actual_columns}: "
             f"{row.text!r}."
         )
-        self._malformed.append((row.number - 1, reason))  # the header is a line
+        self._malformed.append((number, reason))
         return "skip" if len(self._malformed) <= _MOST_MALFORMED else "error"
 
 
@@ -287,7 +326,7 @@ def _typed(cells: pl.Series, layout: Layout, column: Column | None) -> pl.Series
     if column is not None and column.kind in ("category", "text"):
         return cells
     if column is not None and (column.kind == "boolean" or dtype == pl.String):
-        return canonical(layout.with_points(cells), column).values
+        return canonical(layout.plain(cells), column).values
     return cells if dtype == pl.String else layout.typed(cells)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -38,11 +39,13 @@ def cell_reader(column: Column, *, on_unseen: Callable[[], Any] | None = None) -
     there is None, NaN, or one of the words "", "NA", "N/A", "NaN", "null", "none", "-" in any
     case, except in text.
 
-    - number: numbers; text such as "1.5" or "2e3"; true and false are 1 and 0.
+    - number: numbers; text such as "1.5" or "2e3"; true and false are 1 and 0. Text as it was
+      written when the model was fitted, such as "$1,009.03", "12%" or "1.234,5".
     - boolean: true and false, 1 and 0, as values or text; "yes", "no", "t", "f".
     - category: text that is a category; else numbers, booleans and days, or their text, that say
       the same as a category does: 3 and 3.0 are "3", but "007" is not "7". Any other is unseen.
-    - date: days, and the day in UTC of moments, as values or as ISO 8601 writes them.
+    - date: days, and the day in UTC of moments, as values or as ISO 8601 writes them, or in the
+      format of the rows that the model was fitted on.
     - datetime: the same with moments; a day is its midnight.
     - text: text as it is; numbers, booleans and days become their text.
 
@@ -105,6 +108,8 @@ def plain_reader(column: Column, on_unseen: Callable[[], Any]) -> Reader:
     if column.kind == "category":
         return _Categories(column, on_unseen)
     convert, right = _CONVERTERS[column.kind]
+    if column.unit or column.written:
+        convert = _noted(convert, column)
     if not column.required:
         return convert
 
@@ -115,6 +120,26 @@ def plain_reader(column: Column, on_unseen: Callable[[], Any]) -> Reader:
         return found
 
     return required
+
+
+def _noted(convert: Reader, column: Column) -> Reader:
+    """Return a reader that takes the notation of the rows fitted on as well, such as $1,009.03."""
+    import polars as pl
+
+    from condrisk.app.tables._notation import Notation, looks_plain, plain_text
+
+    notation = Notation.of(column)
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, str):
+            return convert(value)
+        text = pl.Series([value])
+        if looks_plain(text, notation)[0]:
+            with suppress(ValueError):
+                return convert(value)
+        return convert(plain_text(text, notation)[0])
+
+    return read
 
 
 # -- single cells ---------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from condrisk.app._dtypes import MAX_NUMBER, is_day, is_text
 from condrisk.app._errors import TableError
 from condrisk.app.tables._cell_reader import MISSING_WORDS, Reader, plain_reader
 from condrisk.app.tables._moments import MOMENT_TYPE, moments_of, naive_utc
+from condrisk.app.tables._notation import Notation, looks_plain, plain_text
 
 if TYPE_CHECKING:
     from condrisk.persistence import Column
@@ -76,6 +77,12 @@ def canonical(given: pl.Series, column: Column) -> Cells:
     if plain is None:
         raise _wrong_type(given, wanted)
     values = obvious(plain, column)
+    if plain.dtype == pl.String and not (notation := Notation.of(column)).is_plain:
+        other = (values.is_null() & plain.is_not_null()) | ~looks_plain(plain, notation)
+        if other.any():
+            found = plain_text(plain.set(~other, None), notation)
+            plain = found.zip_with(other, plain)
+            values = obvious(found, column).zip_with(other, values)
     odd = values.is_null() & plain.is_not_null()
     cells = _decide(plain, odd, values, column) if odd.any() else Cells(values)
     if column.required and plain.null_count():

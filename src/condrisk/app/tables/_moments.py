@@ -11,7 +11,7 @@ import polars as pl
 MOMENT_TYPE = pl.Datetime("us")
 # Written so that Python's and polars' regular expressions agree; hours end at 23, seconds at 59.
 _CLOCK = r"([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:\.([0-9]{1,9}))?)?"
-_OFFSET = r" ?(Z|[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9])"
+_OFFSET = r" ?(Z|UTC|GMT|[+-](?:[01][0-9]|2[0-3])(?::?[0-5][0-9])?)(?:\[[A-Za-z_/]+\])?"
 _SHAPE = rf"^([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}})(?:[T ]{_CLOCK}(?:{_OFFSET})?)?$"
 _MOMENT = re.compile(_SHAPE)
 
@@ -46,9 +46,9 @@ def moment_of(text: str) -> datetime | None:
 
 
 def _minutes(offset: str | None) -> int:
-    if offset is None or offset == "Z":
+    if offset is None or offset.isalpha():
         return 0
-    size = 60 * int(offset[1:3]) + int(offset[-2:])
+    size = 60 * int(offset[1:3]) + int(offset[3:].lstrip(":") or 0)
     return -size if offset[0] == "-" else size
 
 
@@ -66,7 +66,7 @@ def moments_of(text: pl.Series) -> pl.Series:
         micros = moments.to_physical() + _clock(cells) - _offsets(cells)
         moments = micros.cast(MOMENT_TYPE)
     within = (moments >= datetime.min) & (moments <= datetime.max)  # as for Python's calendar
-    return moments.set(~within.fill_null(False), None).alias(text.name)
+    return moments.zip_with(within, moments.clear(len(moments))).alias(text.name)
 
 
 def _clock(cells: pl.Series) -> pl.Series:
@@ -83,16 +83,16 @@ def _clock(cells: pl.Series) -> pl.Series:
 
 def _offsets(cells: pl.Series) -> pl.Series:
     """Return how many microseconds the clock is ahead of UTC."""
-    offset = cells.str.extract(r"^.{16}.*([+-][0-9]{2}:?[0-9]{2})$", 1)
+    offset = cells.str.extract(r"^.{16}[^+-]*([+-][0-9]{2}(?::?[0-9]{2})?)", 1)
     hours = offset.str.slice(1, 2).cast(pl.Int64)
-    minutes = offset.str.slice(-2).cast(pl.Int64)
+    minutes = offset.str.extract(r"^...:?([0-9]{2})$", 1).fill_null("0").cast(pl.Int64)
     size = 60 * hours + minutes
     return size.zip_with(offset.str.starts_with("+"), -size).fill_null(0) * 60_000_000
 
 
 def has_offset(text: pl.Series) -> bool:
     """Tell whether any moment of a column of text says how far it is from UTC."""
-    return bool(text.str.contains(rf"[0-9]{_OFFSET}$").any())
+    return bool(text.str.contains(rf":[0-9.]+{_OFFSET}$").any())
 
 
 def naive_utc(moments: pl.Series) -> pl.Series:

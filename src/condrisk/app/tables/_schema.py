@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from condrisk.app._errors import TableError
+from condrisk.app._names import listed, nearest
 from condrisk.app.tables._cells import Cells, canonical
 from condrisk.persistence import Schema
 
@@ -73,8 +74,8 @@ def check_rows(schema: Schema, frame: pl.DataFrame) -> Checked:
     absent = [name for name in schema.names if name not in frame.columns]
     if absent:
         raise TableError(
-            f"the table has no column {_listed(absent)}, which the model needs; "
-            f"it has {_listed(frame.columns)}."
+            f"the table has no column {listed(absent)}, which the model needs"
+            f"{nearest(absent[0], frame.columns)}; it has {listed(frame.columns)}."
         )
     cells = [canonical(frame[column.name], column) for column in schema.needed]
     good = pl.DataFrame([part.values for part in cells])
@@ -93,8 +94,3 @@ def _reasons(cells: Sequence[Cells]) -> dict[int, str]:
     for part in reversed(cells):
         found |= part.bad
     return dict(sorted(found.items()))
-
-
-def _listed(names: Sequence[str], most: int = 12) -> str:
-    shown = ", ".join(repr(name) for name in names[:most])
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown

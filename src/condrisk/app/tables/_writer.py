@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Protocol
@@ -11,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 from pyarrow import parquet
 
+from condrisk._extras import require
 from condrisk.app._errors import TableError
 from condrisk.app._paths import written_format
 from condrisk.app.tables._batches import to_polars
@@ -20,7 +23,9 @@ _GROUP_ROWS = 262_144
 
 
 class TableWriter:
-    """A file of rows: CSV, Parquet or Arrow by its ending.
+    """A file of rows: CSV, TSV, Parquet, Arrow, JSON lines or a workbook, by its ending.
+
+    CSV, TSV and JSON lines are compressed where .gz or .zst follows.
 
     Rows are written as they come, into a draft. The file itself is there only after the ``with``
     block has ended without an error, and then it is complete.
@@ -61,11 +66,14 @@ class TableWriter:
         decimal: str = ".",
     ) -> None:
         self.path = Path(path)
-        self.format = written_format(self.path)
+        self.format, self._compression = written_format(self.path)
+        if self.format == "xlsx":
+            require("Writing a workbook", "openpyxl", extra="excel")
         beside = self.path.with_name(f".{self.path.name}.{token_hex(4)}.tmp")
         self._draft = beside if draft is None else Path(draft)
         self._separator, self._decimal = separator, decimal
         self._file: Any = None
+        self._stream: Any = None  # what is written into: the file, or what compresses into it
         self._sink: _Sink | None = None
         self._schema: pa.Schema | None = None
 
@@ -74,6 +82,9 @@ class TableWriter:
             self._file = open(self._draft, "wb")
         except OSError as error:
             raise TableError(f"{self.path} cannot be written: {error.strerror}.") from None
+        self._stream = self._file
+        if self._compression is not None:
+            self._stream = pa.CompressedOutputStream(self._file, self._compression)
         return self
 
     def write(self, table: pl.DataFrame | pa.Table) -> None:
@@ -96,24 +107,45 @@ class TableWriter:
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         try:
-            if kind is not None:
-                if self._sink is not None:
-                    self._sink.drop()
-                return
-            if self._sink is None:
-                raise ValueError(f"nothing was written to {self.path}, not even its columns.")
-            self._sink.close()
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._file.close()
-            os.replace(self._draft, self.path)
+            if kind is None:
+                self._finish()
         finally:
-            self._file.close()
-            self._draft.unlink(missing_ok=True)
+            self._drop()
+
+    def _finish(self) -> None:
+        if self._sink is None:
+            raise ValueError(f"nothing was written to {self.path}, not even its columns.")
+        self._sink.close()
+        self._sink = None
+        if self._stream is not self._file:
+            self._stream.close()  # and with it the file
+            self._file = open(self._draft, "ab")  # noqa: SIM115
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        os.replace(self._draft, self.path)
+
+    def _drop(self) -> None:
+        """Let go of what is open, and remove the draft: also where the disk takes no more of it."""
+        for drop in (
+            None if self._sink is None else self._sink.drop,
+            None if self._stream is self._file else self._stream.close,
+            self._file.close,
+        ):
+            with suppress(OSError, ValueError, pa.ArrowException):
+                if drop is not None:
+                    drop()
+        self._draft.unlink(missing_ok=True)
 
     def _open(self, schema: pa.Schema) -> _Sink:
-        if self.format == "csv":
-            return _CsvSink(self._file, str(self.path), self._separator, self._decimal)
+        name = str(self.path)
+        if self.format in ("csv", "tsv"):
+            separator = "\t" if self.format == "tsv" else self._separator
+            return _CsvSink(self._stream, name, separator, self._decimal)
+        if self.format == "jsonl":
+            return _JsonSink(self._stream, name)
+        if self.format == "xlsx":
+            return _SheetSink(self._file, name)
         if self.format == "parquet":
             return _ParquetSink(self._file, schema)
         return _ArrowSink(self._file, schema)
@@ -148,19 +180,15 @@ class _CsvSink:
         self.header = True
 
     def write(self, rows: pa.Table) -> None:
-        frame = to_polars(rows, self.name)
-        nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
-        if nested:
-            raise TableError(
-                f"column {nested[0]!r} holds lists or structures, which CSV cannot: "
-                f"write Parquet or Arrow instead."
-            )
+        frame = _flat(rows, self.name)
+        text = io.BytesIO()
         frame.write_csv(
-            self.file,
+            text,
             include_header=self.header,
             separator=self.separator,
             decimal_comma=self.decimal == ",",
         )
+        self.file.write(text.getbuffer())
         self.header = False
 
     def close(self) -> None:
@@ -168,6 +196,62 @@ class _CsvSink:
 
     def drop(self) -> None:
         return None
+
+
+class _JsonSink:
+    """An object a line."""
+
+    def __init__(self, file: Any, name: str) -> None:
+        self.file, self.name = file, name
+
+    def write(self, rows: pa.Table) -> None:
+        text = io.BytesIO()
+        to_polars(rows, self.name).write_ndjson(text)
+        self.file.write(text.getbuffer())
+
+    def close(self) -> None:
+        return None
+
+    def drop(self) -> None:
+        return None
+
+
+class _SheetSink:
+    """A workbook of one sheet, with the names in the first row."""
+
+    def __init__(self, file: Any, name: str) -> None:
+        from condrisk.app.tables._excel import SheetWriter
+
+        self.file, self.name = file, name
+        self.sheet = SheetWriter(name)
+        self.header = True
+
+    def write(self, rows: pa.Table) -> None:
+        frame = _flat(rows, self.name)
+        zoned = [c.name for c in frame if getattr(c.dtype, "time_zone", None)]
+        frame = frame.with_columns(pl.col(zoned).dt.to_string("iso:strict"))
+        if self.header:
+            self.sheet.write([frame.columns])
+        self.header = False
+        self.sheet.write(frame.iter_rows())
+
+    def close(self) -> None:
+        self.sheet.save(self.file)
+
+    def drop(self) -> None:
+        self.sheet.save(io.BytesIO())  # or its temporary file stays
+
+
+def _flat(rows: pa.Table, name: str) -> pl.DataFrame:
+    """Return rows for a format whose cells hold one value each."""
+    frame = to_polars(rows, name)
+    nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
+    if nested:
+        raise TableError(
+            f"column {nested[0]!r} holds lists or structures, which {name} cannot: write Parquet, "
+            f"Arrow or JSON lines instead."
+        )
+    return frame
 
 
 class _ParquetSink:

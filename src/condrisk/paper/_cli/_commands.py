@@ -15,7 +15,9 @@ import typer
 from condrisk.paper._cli._run import run_and_report
 
 reproduce = typer.Typer(
-    no_args_is_help=True, help="Run the paper's experiments, next to its numbers."
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Run the paper's experiments, next to its numbers.",
 )
 
 # What runs a study, given a folder and where to report to, and what is made of its records.
@@ -158,6 +160,14 @@ def cifar10(
             help="The folder that has cifar10/. Default: $CONDRISK_DATA_HOME, or the user's cache."
         ),
     ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            help="Run seeds on the workers of this Dask scheduler, as in tcp://10.0.0.1:8786; each "
+            "finds the images and the weights where it is.",
+            metavar="ADDRESS",
+        ),
+    ] = None,
     output: Annotated[Path | None, _output("records and tables", "condrisk-cifar10")] = None,
 ) -> None:
     """Classification and learning to defer on CIFAR-10: the paper's Tables 1, 2 and 6.
@@ -177,6 +187,7 @@ def cifar10(
             device=device,
             weights=weights,
             data_home=data_home,
+            scheduler=scheduler,
         )
         return run, REPORT
 

@@ -94,7 +94,7 @@ class SelectiveNet(DeferringMixin, RegressorMixin, BaseEstimator):
     >>> world = make_heteroscedastic(400, random_state=0)
     >>> model = SelectiveNet(budgets=(0.2, 0.8), max_epochs=20, random_state=0)
     >>> model = model.fit(world.X, world.y)
-    >>> model.budget_for(1e6)  # when asking is dear
+    >>> model.budget_for(1e6)  # when deferring costs much
     0.2
     >>> decision = model.decide(world.X, cost=1.0)
     >>> decision.prediction.shape, decision.deferred.dtype

@@ -6,10 +6,15 @@ the training parts; the trials are in ``results/cifar10/tuning.jsonl``.
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import starmap
 from typing import Any
 
+import torch
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from condrisk.paper.networks import create_model
@@ -42,6 +47,8 @@ REGRESSORS: dict[str, dict[str, Any]] = {
     "ResNet": {"model": "resnet8", "epochs": 30, "batch_size": 512},
     "EffNet": {"model": "efficientnet_lite0", "epochs": 20, "batch_size": 512, "input_size": 32},
 }
+# None of the networks keeps a GPU busy: so many are trained on it at once.
+AT_ONCE = 6
 HIDDEN: dict[str, Any] = {"model": "mlp", "epochs": 30, "batch_size": 512, "augment": False}
 
 
@@ -85,6 +92,15 @@ class Networks:
             random_state=seed,
         )
         return make_pipeline(Embedder(network), hidden)
+
+    @contextlib.contextmanager
+    def side_by_side(self) -> Iterator[Callable[[Callable[..., Any], Sequence[Any]], Any]]:
+        """Give a function that calls another for each of some tuples, on a GPU several at once."""
+        if self.device == "cpu" or not torch.cuda.is_available():
+            yield starmap
+            return
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            yield lambda function, jobs: pool.map(lambda job: function(*job), jobs)
 
     def _settings(self, settings: dict[str, Any], weights: Any = None) -> dict[str, Any]:
         """Return keywords of the estimator; the model is one that `create_model` makes."""

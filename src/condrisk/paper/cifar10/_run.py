@@ -54,6 +54,7 @@ def run_cifar10(
     weights: str | os.PathLike[str] | None = "imagenet",
     data: CIFAR10 | None = None,
     data_home: str | os.PathLike[str] | None = None,
+    scheduler: str | None = None,
     progress: Progress | None = None,
     warn: Warn = warnings.warn,
 ) -> list[Record]:
@@ -79,6 +80,9 @@ def run_cifar10(
         The images; None loads them.
     data_home : path or None, default=None
         Where they are; see `condrisk.datasets.load_cifar10`.
+    scheduler : str or None, default=None
+        The address of a Dask scheduler, whose workers do a seed each, with the images that each
+        finds at `data_home`, unless `data` is given.
     progress : callable or None, default=None
         Called with the seeds done, all that are left, and what is being done or was just
         finished; while a seed is worked on, with None for the numbers.
@@ -92,8 +96,10 @@ def run_cifar10(
     """
     config = Cifar10Config() if config is None else config
     networks = Networks(weights=weights, device=device, quick=config.quick)
-    study = Cifar10Study(config, list(seeds), networks, data, data_home, progress)
-    return study.run(folder, progress=progress, warn=warn)
+    # What a worker logs would not come back, and images that it has need not be sent.
+    log, load_late = (progress, False) if scheduler is None else (None, True)
+    study = Cifar10Study(config, list(seeds), networks, data, data_home, log, load_late)
+    return study.run(folder, scheduler=scheduler, progress=progress, warn=warn)
 
 
 @dataclass(frozen=True)
@@ -106,6 +112,7 @@ class Cifar10Study(Study):
     data: CIFAR10 | None
     data_home: str | os.PathLike[str] | None
     progress: Progress | None
+    load_late: bool = False
 
     def keys(self) -> list[Key]:
         """Return the units of the chosen seeds."""
@@ -118,7 +125,7 @@ class Cifar10Study(Study):
     def tasks(self, units: Units) -> list[Task]:
         """Return a task for each seed that lacks a unit."""
         left = [s for s in self.seeds if any((name, s) not in units for name in SETS)]
-        data = load_images(self.data, self.data_home, quick=self.config.quick) if left else None
+        data = self._images() if left and not self.load_late else None
         return [
             Task(
                 tuple((name, seed) for name in SETS),
@@ -129,6 +136,9 @@ class Cifar10Study(Study):
             for seed in left
         ]
 
+    def _images(self) -> CIFAR10:
+        return load_images(self.data, self.data_home, quick=self.config.quick)
+
     def do(self, task: Task) -> Iterator[Record]:
         """Train the networks of a seed, then estimate risks in every way."""
         seed = task.keys[0][1]
@@ -137,7 +147,7 @@ class Cifar10Study(Study):
             if self.progress is not None:
                 self.progress(None, None, f"seed {seed}: {what}")
 
-        parts = Parts.of(task.inputs, seed)
+        parts = Parts.of(self._images() if task.inputs is None else task.inputs, seed)
         trained = train_networks(parts, self.networks, seed, log)
         yield from trained.records
         yield from evaluate_methods(parts, trained, self.networks, seed, log)

@@ -72,27 +72,30 @@ def train_networks(
     parts: Parts, networks: Networks, seed: int, log: Callable[[str], None]
 ) -> Trained:
     """Train predictors and probability models."""
+
+    def train(role: str, name: str, part: Part) -> tuple[Any, Record]:
+        log(f"training {name} ({role})")
+        start = time.perf_counter()
+        network = networks.classifier(name, seed).fit(part.X, part.y)
+        seconds = time.perf_counter() - start
+        model = FrozenEstimator(CachedClassifier(network))
+        return model, {
+            "set": "networks",
+            "fold": seed,
+            "method": f"{role} {name}",
+            "n_train": len(part.y),
+            **_accuracy(model, parts.test),
+            "seconds": {"fit": seconds},
+        }
+
     trained = Trained()
-    for role, names, part, found in (
-        ("predictor", PREDICTORS, parts.predictor, trained.predictors),
-        ("probability", PROBABILITIES, parts.fit, trained.probabilities),
-    ):
-        for name in names:
-            log(f"training {name} ({role})")
-            start = time.perf_counter()
-            network = networks.classifier(name, seed).fit(part.X, part.y)
-            seconds = time.perf_counter() - start
-            found[name] = FrozenEstimator(CachedClassifier(network))
-            trained.records.append(
-                {
-                    "set": "networks",
-                    "fold": seed,
-                    "method": f"{role} {name}",
-                    "n_train": len(part.y),
-                    **_accuracy(found[name], parts.test),
-                    "seconds": {"fit": seconds},
-                }
-            )
+    jobs = [("predictor", name, parts.predictor) for name in PREDICTORS]
+    jobs += [("probability", name, parts.fit) for name in PROBABILITIES]
+    with networks.side_by_side() as each:
+        for (role, name, _), (model, record) in zip(jobs, each(train, jobs), strict=True):
+            found = trained.predictors if role == "predictor" else trained.probabilities
+            found[name] = model
+            trained.records.append(record)
     return trained
 
 
@@ -110,36 +113,46 @@ def evaluate_methods(
     parts: Parts, trained: Trained, networks: Networks, seed: int, log: Callable[[str], None]
 ) -> Iterator[Record]:
     """Estimate the risk of each predictor in every way, and evaluate it on the test images."""
-    for name, predictor in trained.predictors.items():
-        loss = log_loss(
-            parts.test.y, predictor.predict_proba(parts.test.X), classes=predictor.classes_
-        )
-        for method, risk, rows in _methods(name, predictor, parts, trained, networks, seed):
-            log(f"{name}: {method}")
-            start = time.perf_counter()
-            model = Deferral(risk).fit(rows.X, rows.y)
-            fitting = time.perf_counter() - start
-            start = time.perf_counter()
-            decision = model.decide(parts.test.X, cost=COSTS[0])
-            predicting = time.perf_counter() - start
-            by_cost = {
-                f"{cost:g}": deferral_figures(
-                    loss, model.rule_.defer(decision.risk, cost=cost), cost
-                )
-                for cost in COSTS
-            }
-            yield {
-                "set": name,
-                "fold": seed,
-                "method": method,
-                "n_train": len(rows.y),
-                "n_test": len(parts.test.y),
-                **risk_figures(loss, decision.risk),
-                "share_above": float((decision.risk > loss).mean()),
-                **_fitted_parameters(model.risk_),
-                "costs": by_cost,
-                "seconds": {"fit": fitting, "predict": predicting},
-            }
+
+    def evaluate(name: str, loss: NDArray[Any], method: str, risk: Any, rows: Part) -> Record:
+        log(f"{name}: {method}")
+        return {"set": name, "fold": seed, **_evaluated(method, risk, rows, parts.test, loss)}
+
+    jobs = [
+        (name, _losses(predictor, parts.test), *method)
+        for name, predictor in trained.predictors.items()
+        for method in _methods(name, predictor, parts, trained, networks, seed)
+    ]
+    with networks.side_by_side() as each:
+        yield from each(evaluate, jobs)
+
+
+def _losses(predictor: Any, test: Part) -> NDArray[Any]:
+    return log_loss(test.y, predictor.predict_proba(test.X), classes=predictor.classes_)
+
+
+def _evaluated(method: str, risk: Any, rows: Part, test: Part, loss: NDArray[Any]) -> Record:
+    """Fit a method on its rows, and evaluate it on the test images."""
+    start = time.perf_counter()
+    model = Deferral(risk).fit(rows.X, rows.y)
+    fitting = time.perf_counter() - start
+    start = time.perf_counter()
+    decision = model.decide(test.X, cost=COSTS[0])
+    predicting = time.perf_counter() - start
+    by_cost = {
+        f"{cost:g}": deferral_figures(loss, model.rule_.defer(decision.risk, cost=cost), cost)
+        for cost in COSTS
+    }
+    return {
+        "method": method,
+        "n_train": len(rows.y),
+        "n_test": len(test.y),
+        **risk_figures(loss, decision.risk),
+        "share_above": float((decision.risk > loss).mean()),
+        **_fitted_parameters(model.risk_),
+        "costs": by_cost,
+        "seconds": {"fit": fitting, "predict": predicting},
+    }
 
 
 def _fitted_parameters(risk: Any) -> Record:

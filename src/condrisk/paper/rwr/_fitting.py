@@ -2,11 +2,10 @@
 
 `clone(method).fit(...)` fits each method by itself, through `RegressionRisk`'s own split. Here the
 sixteen pairs share their four predictors, and networks that regress the losses of several
-predictors are trained in lockstep. The pairs on energy and housing then take 23 s on two cores, 30
-times less than the 700 s of fitting each pair anew for each cost (``results/benchmarks.json``,
-"rwr", whose limit is 25). Sharing is a factor of 2.1 of that by itself, on one fold of energy
-("one_fold" of the same record); the rest is one fit for all costs, two processes, and arithmetic
-in float32.
+predictors are trained in lockstep. How much less time that takes than fitting each pair anew for
+each cost, and where the rest of it goes, is measured by ``python -m benchmarks rwr``
+(``results/benchmarks.json``, "rwr"): a part is one fit for all costs, a part this sharing
+("one_fold"), and the rest two processes, and arithmetic in float32.
 
 It is the one place where a method is taken apart, by its public parameters, and
 ``tests/paper/test_fitting_once.py`` shows that its risks are those of the first path.

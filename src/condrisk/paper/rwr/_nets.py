@@ -1,8 +1,11 @@
 """Training of many small networks at once: stacked parameters, one gradient step for all.
 
 A network of 64 units takes so little arithmetic that most of its training time goes into calling
-numpy. Networks of one shape therefore share every call: parameters, activations and gradients
-have the network as their first axis.
+numpy and into passes over its activations. Networks of one shape therefore share every call:
+parameters, activations and gradients have the network as their first axis. Rows are the last axis,
+and what goes into a layer ends with a line of ones, so that products of matrices add the biases
+and give their gradient too. Gradients are written over the activations that they no longer need,
+so that a step stays in the processor's cache.
 """
 
 from __future__ import annotations
@@ -33,22 +36,23 @@ class Recipe(NamedTuple):
 class Nets:
     """Networks of one shape, their parameters in one array of shape (n_nets, n_parameters).
 
-    Weights come first, then biases, so that what is penalised is one slice. `weights` and `biases`
-    are views into that array, of shapes (n_nets, fan_in, fan_out) and (n_nets, 1, fan_out).
+    `layers` are views into that array, of shapes (n_nets, fan_out, fan_in + 1): weights, and last
+    the bias. So are `weights` and `biases`, with axes in the order of scikit-learn:
+    (n_nets, fan_in, fan_out) and (n_nets, 1, fan_out).
     """
 
     def __init__(self, parameters: Floats, units: Sequence[int]) -> None:
         self.parameters = parameters
         self.units = tuple(units)
-        shapes = list(pairwise(self.units))
-        self.n_weights = sum(fan_in * fan_out for fan_in, fan_out in shapes)
-        self.weights = list(self._views(shapes, start=0))
-        self.biases = list(self._views([(1, size) for size in self.units[1:]], self.n_weights))
+        self.layers = list(self._views())
+        self.weights = [layer[:, :, :-1].swapaxes(1, 2) for layer in self.layers]
+        self.biases = [layer[:, :, -1:].swapaxes(1, 2) for layer in self.layers]
 
-    def _views(self, shapes: Sequence[tuple[int, int]], start: int) -> Iterator[Floats]:
-        for fan_in, fan_out in shapes:
-            stop = start + fan_in * fan_out
-            yield self.parameters[:, start:stop].reshape(len(self.parameters), fan_in, fan_out)
+    def _views(self) -> Iterator[Floats]:
+        start = 0
+        for fan_in, fan_out in pairwise(self.units):
+            stop = start + fan_out * (fan_in + 1)
+            yield self.parameters[:, start:stop].reshape(-1, fan_out, fan_in + 1)
             start = stop
 
     @classmethod
@@ -56,21 +60,17 @@ class Nets:
         cls, units: Sequence[int], n_nets: int, dtype: str, rng: np.random.RandomState
     ) -> Self:
         """Draw one network by scikit-learn's law (Glorot's) and repeat it."""
-        weights, biases = [], []
-        for fan_in, fan_out in pairwise(units):
+        size = sum(fan_out * (fan_in + 1) for fan_in, fan_out in pairwise(units))
+        nets = cls(np.empty((n_nets, size), dtype), units)
+        for weights, biases in zip(nets.weights, nets.biases, strict=True):
+            _, fan_in, fan_out = weights.shape
             bound = np.sqrt(6.0 / (fan_in + fan_out))
-            weights.append(rng.uniform(-bound, bound, fan_in * fan_out))
-            biases.append(rng.uniform(-bound, bound, fan_out))
-        one = np.concatenate(weights + biases).astype(dtype)
-        return cls(np.tile(one, (n_nets, 1)), units)
+            weights[:] = rng.uniform(-bound, bound, (fan_in, fan_out))
+            biases[:] = rng.uniform(-bound, bound, fan_out)
+        return nets
 
     def __len__(self) -> int:
         return len(self.parameters)
-
-    def squared_norms(self) -> Floats:
-        """Return the sum of squared weights of each network."""
-        weights = self.parameters[:, : self.n_weights]
-        return np.einsum("ij,ij->i", weights, weights)
 
 
 def outputs(weights: Sequence[Floats], biases: Sequence[Floats], X: Floats) -> Floats:
@@ -82,14 +82,20 @@ def outputs(weights: Sequence[Floats], biases: Sequence[Floats], X: Floats) -> F
 
 
 class _Workspace:
-    """The arrays that a step on a batch of a certain size writes into, kept between steps."""
+    """The arrays that a step on a batch of a certain size writes into, kept between steps.
+
+    `inputs` are what goes into each layer but the first: `signals`, the units below, and ones.
+    """
 
     def __init__(self, nets: Nets, n_rows: int) -> None:
-        dtype = nets.parameters.dtype
-        sizes = [(len(nets), n_rows, units) for units in nets.units[1:]]
-        self.signals = [np.empty(size, dtype) for size in sizes]
-        self.deltas = [np.empty(size, dtype) for size in sizes[:-1]]
-        self.active = [np.empty(size, bool) for size in sizes[:-1]]
+        dtype, hidden = nets.parameters.dtype, nets.units[1:-1]
+        self.inputs = [np.ones((len(nets), units + 1, n_rows), dtype) for units in hidden]
+        self.signals = [inputs[:, :-1] for inputs in self.inputs]
+        self.transposed = [inputs.swapaxes(1, 2) for inputs in self.inputs]
+        self.active = [np.empty(signal.shape, bool) for signal in self.signals]
+        # numpy takes the maximum of two arrays five times as fast as that of an array and 0.
+        self.zeros = [np.zeros((units, n_rows), dtype) for units in hidden]
+        self.output = np.empty((len(nets), 1, n_rows), dtype)
 
 
 class _Trainer:
@@ -97,92 +103,103 @@ class _Trainer:
 
     def __init__(self, nets: Nets, recipe: Recipe) -> None:
         self.nets, self.recipe = nets, recipe
-        self.moment = np.zeros_like(nets.parameters)
-        self.square = np.zeros_like(nets.parameters)
+        penalty = Nets(np.zeros_like(nets.parameters[:1]), nets.units)
+        for weights in penalty.weights:
+            weights[:] = recipe.alpha
+        self.penalty = penalty.parameters
+        # Sums of gradients and of their squares, the past forgotten at Adam's two rates.
+        self.memory = np.zeros((2, *nets.parameters.shape), nets.parameters.dtype)
+        self.rates = np.array([_BETA_1, _BETA_2], self.memory.dtype)[:, np.newaxis, np.newaxis]
         self.n_steps = 0
         self._prepare()
 
     def _prepare(self) -> None:
-        self.gradient = Nets(np.empty_like(self.nets.parameters), self.nets.units)
+        self.news = np.empty_like(self.memory)
+        self.gradient = Nets(self.news[0], self.nets.units)
         self.scratch = np.empty_like(self.nets.parameters)
         self.workspaces: dict[int, _Workspace] = {}
 
     def keep(self, chosen: NDArray[np.bool_]) -> None:
         """Go on with some of the networks only."""
         self.nets = Nets(self.nets.parameters[chosen], self.nets.units)
-        self.moment, self.square = self.moment[chosen], self.square[chosen]
+        self.memory = self.memory[:, chosen]
         self._prepare()
 
     def step(self, X: Floats, Y: Floats, weight: Floats | None) -> Floats:
-        """Take one step of Adam on a batch; return the loss of each network before it."""
-        work = self.workspaces.get(len(X))
+        """Take one step of Adam on a batch; return the loss of each network before it.
+
+        The loss is scikit-learn's: half the mean squared error, plus the penalty.
+        """
+        n_rows = X.shape[1]
+        work = self.workspaces.get(n_rows)
         if work is None:
-            work = self.workspaces[len(X)] = _Workspace(self.nets, len(X))
-        total = float(len(X)) if weight is None else float(weight.sum())
-        delta = self._forward(X, work)
-        delta -= Y
-        loss = self._loss(delta, weight, total)
-        if weight is not None:
-            delta *= weight[:, np.newaxis]
-        delta *= delta.dtype.type(1 / total)
-        self._backward(X, delta, work)
-        self._descend(self.recipe.alpha / total)
+            work = self.workspaces[n_rows] = _Workspace(self.nets, n_rows)
+        total = float(n_rows if weight is None else weight.sum())
+        error = self._forward(X, work)
+        error -= Y
+        share = error * ((1.0 if weight is None else weight) / total)
+        squares = np.vecdot(error, share)[:, 0]
+        self._backward(X, share, work)
+        loss = (squares + self._penalise(total)) / 2
+        self._descend()
         return loss
 
-    def _loss(self, error: Floats, weight: Floats | None, total: float) -> Floats:
-        # As scikit-learn counts: half the mean squared error, plus the penalty.
-        if weight is None:
-            squares = np.einsum("nbk,nbk->n", error, error)
-        else:
-            squares = np.einsum("nbk,nbk,b->n", error, error, weight)
-        return (squares + self.recipe.alpha * self.nets.squared_norms()) / (2 * total)
-
     def _forward(self, X: Floats, work: _Workspace) -> Floats:
-        signal = X
+        below = X
+        for layer, inputs in enumerate(work.inputs):
+            signal = work.signals[layer]
+            np.matmul(self.nets.layers[layer], below, out=signal)
+            np.maximum(signal, work.zeros[layer], out=signal)
+            below = inputs
+        return np.matmul(self.nets.layers[-1], below, out=work.output)
+
+    def _backward(self, X: Floats, error: Floats, work: _Workspace) -> None:
+        """Write the gradient of the loss, each hidden layer's in the place of its signals.
+
+        In the last hidden layer it is the error of a row times the weight of a unit. The weights
+        are left out there, and multiplied into what has been summed over the rows.
+        """
+        gradients, weights = self.gradient.layers, self.nets.weights
+        np.matmul(error, work.transposed[-1], out=gradients[-1])
         last = len(work.signals) - 1
-        for layer, out in enumerate(work.signals):
-            np.matmul(signal, self.nets.weights[layer], out=out)
-            out += self.nets.biases[layer]
-            if layer < last:
-                np.maximum(out, 0, out=out)
-            signal = out
-        return signal
+        for layer in range(last, -1, -1):
+            delta = work.signals[layer]
+            active = np.greater(delta, 0, out=work.active[layer])
+            if layer == last:
+                np.multiply(active, error, out=delta)
+            else:
+                upward = weights[layer + 1]
+                if layer + 1 == last:
+                    upward = upward * self.nets.layers[-1][:, :, :-1]
+                np.matmul(upward, work.signals[layer + 1], out=delta)
+                delta *= active
+            np.matmul(delta, work.transposed[layer - 1] if layer else X.T, out=gradients[layer])
+            if layer == last:
+                gradients[layer] *= weights[-1]
 
-    def _backward(self, X: Floats, delta: Floats, work: _Workspace) -> None:
-        for layer in range(len(work.signals) - 1, -1, -1):
-            below = work.signals[layer - 1] if layer else X
-            np.matmul(below.swapaxes(-1, -2), delta, out=self.gradient.weights[layer])
-            np.add.reduce(delta, axis=1, keepdims=True, out=self.gradient.biases[layer])
-            if not layer:
-                return
-            out, active = work.deltas[layer - 1], work.active[layer - 1]
-            upward = self.nets.weights[layer].swapaxes(1, 2)
-            # Below the one output: a column times a row, which numpy multiplies faster than BLAS.
-            product = np.multiply if delta.shape[2] == 1 else np.matmul
-            product(delta, upward, out=out)
-            np.greater(below, 0, out=active)
-            out *= active
-            delta = out
+    def _penalise(self, total: float) -> Floats:
+        """Add the gradient of the penalty; return twice the penalty of each network."""
+        pull = np.multiply(self.nets.parameters, self.penalty / total, out=self.scratch)
+        twice = np.vecdot(self.nets.parameters, pull)
+        self.gradient.parameters += pull
+        return twice
 
-    def _descend(self, decay: float) -> None:
+    def _descend(self) -> None:
         """Update the parameters by Adam; in place, since these arrays are most of the traffic."""
-        gradient, scratch, scalar = self.gradient.parameters, self.scratch, self.scratch.dtype.type
-        weights = slice(0, self.nets.n_weights)
-        np.multiply(self.nets.parameters[:, weights], scalar(decay), out=scratch[:, weights])
-        gradient[:, weights] += scratch[:, weights]
+        gradient, squares = self.news
+        np.multiply(gradient, gradient, out=squares)
+        self.memory *= self.rates
+        self.memory += self.news
         self.n_steps += 1
-        self.moment *= scalar(_BETA_1)
-        self.moment += np.multiply(gradient, scalar(1 - _BETA_1), out=scratch)
-        self.square *= scalar(_BETA_2)
-        gradient *= gradient
-        gradient *= scalar(1 - _BETA_2)
-        self.square += gradient
-        correction = np.sqrt(1 - _BETA_2**self.n_steps) / (1 - _BETA_1**self.n_steps)
-        np.sqrt(self.square, out=scratch)
-        scratch += scalar(_EPSILON)
-        np.divide(self.moment, scratch, out=scratch)
-        scratch *= scalar(self.recipe.learning_rate_init * correction)
-        self.nets.parameters -= scratch
+        # Adam's moments are what is remembered times 1 - beta.
+        size = (1 - _BETA_2) ** 0.5
+        correction = (1 - _BETA_2**self.n_steps) ** 0.5 / (1 - _BETA_1**self.n_steps)
+        rate = self.recipe.learning_rate_init * correction * (1 - _BETA_1) / size
+        change = np.sqrt(self.memory[1], out=self.scratch)
+        change += _EPSILON / size
+        np.divide(self.memory[0], change, out=change)
+        change *= rate
+        self.nets.parameters -= change
 
 
 class Trained(NamedTuple):
@@ -208,7 +225,8 @@ def train(
     did not lower its best loss by `tol`, or after `max_iter` epochs. The others go on without it.
     """
     n_rows, n_nets = Y.shape
-    targets = np.ascontiguousarray(Y.T)[:, :, np.newaxis]
+    inputs = np.vstack([X.T, np.ones(n_rows, X.dtype)])
+    targets = np.ascontiguousarray(Y.T)
     trainer = _Trainer(nets, recipe)
     done = Nets(np.empty_like(nets.parameters), nets.units)
     n_iter, losses = np.zeros(n_nets, np.intp), np.zeros(n_nets)
@@ -217,39 +235,37 @@ def train(
     best, idle = np.full(n_nets, np.inf), np.zeros(n_nets, np.intp)
     order = np.arange(n_rows)
     for epoch in range(1, recipe.max_iter + 1):
-        order = order[_permutation(n_rows, rng)]
-        loss = _epoch(trainer, X, targets[running], weight, order)
-        idle[running] = np.where(loss > best[running] - recipe.tol, idle[running] + 1, 0)
-        best[running] = np.minimum(best[running], loss)
-        converged[running] = idle[running] > recipe.n_iter_no_change
-        stopped = converged[running] | (epoch == recipe.max_iter)
-        if stopped.any():
-            done.parameters[running[stopped]] = trainer.nets.parameters[stopped]
-            n_iter[running[stopped]], losses[running[stopped]] = epoch, loss[stopped]
-            running = running[~stopped]
-            if not len(running):
+        # Not rng.permutation: the order is to be that of sklearn.utils.shuffle, epoch after epoch.
+        rng.shuffle(order)
+        loss = _epoch(trainer, inputs, targets, weight, order)
+        idle = (idle + 1) * (loss > best - recipe.tol)
+        best = np.minimum(best, loss)
+        stopped = idle > recipe.n_iter_no_change
+        if epoch == recipe.max_iter or stopped.any():
+            converged[running] = stopped
+            stopped |= epoch == recipe.max_iter
+            which, going = running[stopped], ~stopped
+            done.parameters[which] = trainer.nets.parameters[stopped]
+            n_iter[which], losses[which] = epoch, loss[stopped]
+            if not going.any():
                 break
-            trainer.keep(~stopped)
+            running, targets = running[going], targets[going]
+            best, idle = best[going], idle[going]
+            trainer.keep(going)
     return Trained(done, n_iter, losses, converged)
-
-
-def _permutation(n_rows: int, rng: np.random.RandomState) -> NDArray[np.intp]:
-    order = np.arange(n_rows)
-    rng.shuffle(order)  # not rng.permutation: the numbers are to be those of sklearn.utils.shuffle
-    return order
 
 
 def _epoch(
     trainer: _Trainer, X: Floats, Y: Floats, weight: Floats | None, order: NDArray[np.intp]
 ) -> NDArray[np.float64]:
     """Go through the rows once; return the mean loss of each network on the way."""
-    X, Y = X[order], Y[:, order]
+    X, Y = X.take(order, axis=1), Y.take(order, axis=1)[:, np.newaxis]
     weight = None if weight is None else weight[order]
+    n_rows, size = len(order), trainer.recipe.batch_size
     total = np.zeros(len(Y))
-    size = trainer.recipe.batch_size
-    for start in range(0, len(X), size):
-        batch = slice(start, start + size)
-        part = None if weight is None else weight[batch]
-        loss = trainer.step(X[batch], Y[:, batch], part)
-        total += np.multiply(loss, len(X[batch]), dtype=np.float64)
-    return total / len(X)
+    for start in range(0, n_rows, size):
+        stop = min(start + size, n_rows)
+        part = None if weight is None else weight[start:stop]
+        loss = trainer.step(X[:, start:stop], Y[:, :, start:stop], part)
+        total += loss * (stop - start)
+    return total / n_rows

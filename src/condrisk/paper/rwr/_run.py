@@ -175,13 +175,13 @@ class RwRStudy(Study):
                 f"{name}, fold {fold + 1}",
                 f"fitting {', '.join(missing)} on {name}, fold {fold + 1}",
                 work=len(loaded[name].X) * len(missing),
-                inputs=(loaded[name], missing),
+                inputs=(loaded[name], missing, prints),
             )
 
     def do(self, task: Task) -> Iterator[Record]:
         """Fit what a fold needs, and evaluate it."""
         [(name, fold)] = task.keys
-        data, methods = task.inputs
+        data, methods, prints = task.inputs
         train, test = data.folds[fold]
         rows = Rows(data.X, data.y, data.groups)
         with _one_thread(methods), warnings.catch_warnings():
@@ -197,7 +197,7 @@ class RwRStudy(Study):
                     "set": name,
                     "fold": fold,
                     "method": fitted.name,
-                    "fingerprint": fingerprint(methods[fitted.name]),
+                    "fingerprint": prints[fitted.name],
                     "n_train": len(train),
                     "n_test": len(test),
                 }

@@ -1,0 +1,163 @@
+"""`MulticalibratedRisk`: corrected where held-out rows speak clearly, and left alone elsewhere."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from condrisk import BudgetRule, Deferral, RegressionRisk
+from condrisk.losses import get_loss
+from condrisk.metrics import multicalibration_error, risk_error
+from condrisk.persistence import load_model, save_model
+from condrisk.risk import MulticalibratedRisk
+
+DRAWN = "rows are kept for the correction at random, so that weights and repeats differ"
+CHECKED = MulticalibratedRisk(
+    RegressionRisk(LinearRegression(), regressor=Ridge(), cv=2, random_state=0), random_state=0
+)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # a handful of rows
+@parametrize_with_checks(
+    [CHECKED],
+    expected_failed_checks=lambda _: {
+        "check_sample_weight_equivalence_on_dense_data": DRAWN,
+        "check_sample_weight_equivalence_on_sparse_data": DRAWN,
+    },
+)
+def test_estimator_passes_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+class KnownRisk(BaseEstimator):
+    """A risk that is a function of the first column, whatever the truth is."""
+
+    def __init__(self, scale=1.0):
+        self.scale = scale
+
+    def fit(self, X, y=None, **params):
+        self.loss_ = get_loss("squared_error")
+        self.n_features_in_ = np.asarray(X).shape[1]
+        return self
+
+    def predict(self, X, *, prediction=None):
+        return np.zeros(len(np.asarray(X)))
+
+    def predict_risk(self, X, *, prediction=None):
+        return self.scale * np.exp(np.asarray(X)[:, 0])
+
+    def loss_values(self, X, y, *, prediction=None):
+        return np.asarray(y) ** 2
+
+
+def world(rng, n, factors=(1.0, 1.0, 1.0)):
+    """Return rows whose loss has the mean exp(x₀) times a factor of the class in column 1."""
+    X = np.column_stack([rng.normal(0, 0.5, n), rng.integers(3, size=n), rng.random(n)])
+    g = np.exp(X[:, 0]) * np.asarray(factors)[X[:, 1].astype(int)]
+    return X, np.sqrt(g * rng.exponential(size=n)), g
+
+
+def frozen(scale=1.0):
+    return FrozenEstimator(KnownRisk(scale).fit(np.zeros((2, 3))))
+
+
+@pytest.mark.parametrize("segments", [[1], None])
+def test_a_factor_of_a_segment_is_found(segments):
+    rng = np.random.default_rng(0)
+    X, y, _ = world(rng, 6000, (1.0, 2.0, 1.0))
+    risk = MulticalibratedRisk(frozen(), segments=segments, random_state=0).fit(X, y)
+    new, z, g = world(rng, 6000, (1.0, 2.0, 1.0))
+    before, after = KnownRisk().predict_risk(new), risk.predict_risk(new)
+    assert risk_error(g, after) < 0.15 * risk_error(g, before)
+    loss = risk.loss_values(new, z)
+    assert multicalibration_error(loss, before, new[:, 1]) > 10
+    assert multicalibration_error(loss, after, new[:, 1]) < 6
+    assert_allclose(risk.assess(new, z).loss, z**2)
+
+
+def test_a_right_risk_is_hardly_changed_and_a_wrong_level_is():
+    rng = np.random.default_rng(1)
+    X, y, _ = world(rng, 3000)
+    new, _, g = world(rng, 3000)
+    right = MulticalibratedRisk(frozen(), segments=[1, 2]).fit(X, y)
+    assert np.sqrt(risk_error(g, right.predict_risk(new))) < 0.1 * g.mean()
+    wrong = MulticalibratedRisk(frozen(3.0), segments=[1, 2]).fit(X, y)
+    assert np.sqrt(risk_error(g, wrong.predict_risk(new))) < 0.1 * g.mean()
+    assert wrong.corrections_[0][0] == "all rows"
+    assert abs(wrong.corrections_[0][1] - 1 / 3) < 0.03
+
+
+def test_rows_that_correct_have_not_been_seen_by_what_is_corrected():
+    """A risk that is fitted here gets the rows that are not kept, and rules those that are."""
+    rng = np.random.default_rng(2)
+    X, y, _ = world(rng, 900)
+    inner = RegressionRisk(LinearRegression(), regressor=Ridge(), cv=3, random_state=0)
+    risk = MulticalibratedRisk(inner, segments=[1], random_state=0).fit(X, y)
+    kept = risk.held_out_.rows
+    assert len(kept) == 270
+    rest = np.setdiff1d(np.arange(900), kept)
+    again = clone(inner).fit(X[rest], y[rest])
+    assert_allclose(risk.risk_.predict_risk(X), again.predict_risk(X))
+    assert_allclose(risk.held_out_.losses, risk.loss_values(X[kept], y[kept]))
+    # Held-out risks are corrected by other rows than their own.
+    changed = y.copy()
+    changed[kept[0]] += 100.0
+    other = MulticalibratedRisk(inner, segments=[1], random_state=0).fit(X, changed)
+    assert other.held_out_.risks[0] == risk.held_out_.risks[0]
+    assert not np.allclose(other.predict_risk(X), risk.predict_risk(X))
+
+
+def test_it_carries_rules_pipelines_and_frames_and_can_be_saved(tmp_path):
+    rng = np.random.default_rng(3)
+    X, y, _ = world(rng, 600, (1.0, 3.0, 1.0))
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    inner = make_pipeline(
+        StandardScaler(), RegressionRisk(LinearRegression(), regressor=Ridge(), cv=3)
+    )
+    risk = MulticalibratedRisk(inner, segments=["b"], random_state=0)
+    model = Deferral(risk, rule=BudgetRule(0.2)).fit(frame, y)
+    assert 0.1 < model.decide(frame).deferred.mean() < 0.3
+    assert {name for name, _ in model.risk_.corrections_} <= {"all rows", "b = 0", "b = 1", "b = 2"}
+    found = MulticalibratedRisk(clone(inner), random_state=0).fit(X, y)
+    save_model(found, tmp_path / "m.skops", schema=X)
+    assert_array_equal(load_model(tmp_path / "m.skops").predict_risk(X), found.predict_risk(X))
+
+
+def test_weights_count_rows():
+    rng = np.random.default_rng(4)
+    X, y, _ = world(rng, 400, (1.0, 4.0, 1.0))
+    count = rng.integers(0, 3, 400)
+    weighted = MulticalibratedRisk(frozen(), segments=[1]).fit(X, y, sample_weight=count)
+    only = MulticalibratedRisk(frozen(), segments=[1]).fit(
+        X[count > 0], y[count > 0], sample_weight=count[count > 0]
+    )
+    assert_allclose(weighted.predict_risk(X), only.predict_risk(X))
+
+
+def test_what_is_wrong_is_said():
+    X, y, _ = world(np.random.default_rng(5), 50)
+    with pytest.raises(ValueError, match="segments: there is no column 'x'"):
+        MulticalibratedRisk(frozen(), segments=["x"]).fit(X, y)
+    with pytest.raises(ValueError, match="risk must be a risk estimator"):
+        MulticalibratedRisk(LinearRegression()).fit(X, y)
+
+
+def test_trees_that_find_nothing_change_little():
+    """Leaves are judged on rows that have not chosen them: noise in many columns is left alone."""
+    away = []
+    for k in range(3):
+        rng = np.random.default_rng([6, k])
+        X, y, _ = world(rng, 800)
+        new, _, g = world(rng, 2000)
+        X, new = (np.column_stack([rows, rng.normal(size=(len(rows), 10))]) for rows in (X, new))
+        risk = FrozenEstimator(KnownRisk().fit(np.zeros((2, 13))))
+        found = MulticalibratedRisk(risk, random_state=0).fit(X, y).predict_risk(new)
+        level = MulticalibratedRisk(risk, segments=[]).fit(X, y).predict_risk(new)
+        away.append(np.sqrt(risk_error(level, found)) / g.mean())
+    assert np.mean(away) < 0.2
