@@ -100,7 +100,7 @@ class Expectation:
 
     * noise² = Σ v(rᵢ)/m²: the variance v of the loss at a risk is that of rows of similar risk, the
       cross-fitted ones among them. Beyond the largest risk it grows with the square of the risk.
-    * estimate² is the variance of the correction: of what is left of the level, and of each group.
+    * estimate² is the variance of the correction: of the level, and of each group.
     * t is a quantile of Student's distribution. Its degrees of freedom are those of the variance of
       the losses, 2n/(kurtosis − 1) of n rows: losses with rare large ones say less of it.
 
@@ -146,8 +146,8 @@ class Expectation:
         kept = max(1 - own / whole**2, 0.0) if whole else 0.0
         weight = between / (between + variance) if between else np.zeros(n_groups)
         self._error = kept * whole + weight * (error - whole)
-        # Of a level that was not corrected in full, the rest is still there.
-        self._level_variance = min(own + (1 - kept) * whole**2, 2 * own + whole**2)
+        # Shrinking trades variance for bias: together they are about the variance of the level.
+        self._level_variance = own
         self._group_variance = weight * variance
 
     def _fit_noise(self, reference: Reference) -> None:
