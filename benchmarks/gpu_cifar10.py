@@ -1,14 +1,15 @@
 """Training the study's networks on a GPU: ours, a plain loop, and the floor.
 
-    python -m benchmarks.gpu_cifar10 [--data-home FOLDER] [--output FILE]
+    python -m benchmarks.gpu_cifar10 [--data-home FOLDER] [--output FILE] [--at-once N]
 
 For each network of one seed: seconds of an epoch as we train it (images on the device, one CUDA
 graph a step, bfloat16) and as most people write it (batches of 128 from the host, one kernel at a
 time, single precision, the loss asked for in every step); the share of the time in which the GPU
 computes; and the time that the arithmetic alone would take at the device's peak. Before that, two
-whole seeds of the study, the first in a fresh process, in which libraries still compile for new
-shapes, and what nvidia-smi says of the GPU meanwhile. The record goes to
-results/cifar10/speed.json.
+whole seeds of the study (3 and 4, which the study's records hold), the first in a fresh process, in
+which libraries still compile for new shapes, and what nvidia-smi says of the GPU meanwhile. The
+record goes to results/cifar10/speed.json, where seeds with other numbers of networks trained at
+once (--at-once) and of before networks were trained side by side are kept beside these.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from condrisk._files import write_whole
 from condrisk.datasets import load_cifar10
 from condrisk.paper._records import describe_machine, installed_versions
+from condrisk.paper.cifar10 import _networks
 from condrisk.paper.cifar10._networks import CLASSIFIERS, REGRESSORS, Networks
 from condrisk.paper.cifar10._run import run_cifar10
 from condrisk.paper.networks import create_model
@@ -132,11 +134,11 @@ def _covered(events: Any) -> float:
     return total
 
 
-def whole_seeds(arguments: argparse.Namespace) -> list[dict[str, float]]:
+def whole_seeds(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Return seconds and mean utilisation of two seeds of the study, from start to end."""
     lines = []
     with tempfile.TemporaryDirectory() as folder:
-        for seed in (0, 1):
+        for seed in (3, 4):
             watch = subprocess.Popen(WATCH.split(), stdout=subprocess.PIPE, text=True)
             start = time.perf_counter()
             run_cifar10(
@@ -149,7 +151,8 @@ def whole_seeds(arguments: argparse.Namespace) -> list[dict[str, float]]:
             seconds = time.perf_counter() - start
             watch.terminate()
             shares = [float(line) / 100 for line in watch.communicate()[0].split()]
-            lines.append({"seconds": seconds, "utilisation": float(np.mean(shares))})
+            about = {"at_once": _networks.AT_ONCE, "seed": seed, "seconds": seconds}
+            lines.append({**about, "utilisation": float(np.mean(shares))})
             print(json.dumps(lines[-1]), flush=True)
     return lines
 
@@ -193,18 +196,23 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--weights", default="imagenet")
     parser.add_argument("--images", type=int, default=30_000)
+    parser.add_argument("--at-once", type=int, default=_networks.AT_ONCE)
     arguments = parser.parse_args()
+    _networks.AT_ONCE = arguments.at_once
     data = load_cifar10(data_home=arguments.data_home)
     device = torch.device(arguments.device)
     seeds = whole_seeds(arguments) if device.type == "cuda" else []
     images = np.asarray(data.images[: arguments.images])
     lines = run(images, data.labels[: arguments.images], device)
+    earlier = json.loads(OUTPUT.read_text(encoding="utf-8"))
+    kept = ("other_numbers_at_once", "one_after_another")
     record = {
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
         "machine": describe_machine(),
         "versions": installed_versions(),
         "peak": PEAK,
         "whole_seeds": seeds,
+        **{name: earlier[name] for name in kept},
         "networks": lines,
         "seed_s": {
             kind: sum(line[f"{kind}_s"] * line["epochs"] * line["times"] for line in lines)
