@@ -107,7 +107,7 @@ def too_seldom(covered, confidence):
 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("interval", INTERVALS.values(), ids=INTERVALS)
-@pytest.mark.parametrize("n", [2, 10, 100, 1000])
+@pytest.mark.parametrize("n", [2, 100])
 def test_coverage(law, interval, n, seed):
     draw, truth = LAWS[law]
     x = draw(np.random.default_rng([seed, n]), (100 if n > 500 else 400, n))

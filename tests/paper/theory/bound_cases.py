@@ -59,8 +59,3 @@ def found():
             if function.__module__ == as_printed.__name__ and not name.startswith("_")
         }
     )
-
-
-def arguments(cases):
-    """Every pair of a function and the name of one of its numbers."""
-    return [(function, name) for function, kwargs in cases.items() for name in kwargs]

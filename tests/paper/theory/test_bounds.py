@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from bound_cases import ALL, PLANNING, PRINTED, ROWS, arguments, found
+from bound_cases import ALL, PLANNING, PRINTED, ROWS, found
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -172,30 +172,24 @@ class TestComplexity:
 EVERYTHING = {**ALL, **PLANNING}
 
 
-@pytest.mark.parametrize(("function", "name"), arguments(EVERYTHING))
-class TestBadInput:
-    def test_lower_bound(self, function, name):
-        with pytest.raises((TypeError, ValueError), match=f"^{name} must"):
-            function(**{**EVERYTHING[function], name: LowerBound(value=0.1)})
+NO_NUMBERS = [None, "0.1", True, [0.1]]
+OUT_OF_RANGE = [-1, -0.5, math.nan, math.inf]
+EDGES = {"n": [0, 2.5], "n_classes": [1, 2.5], "upper": [0], "epsilon": [0]}
+EDGES |= {"delta": [0, 1], "floor": [0, 0.6, 1]}
 
-    @pytest.mark.parametrize("value", [None, "0.1", True, [0.1]])
-    def test_not_a_number(self, function, name, value):
-        with pytest.raises(TypeError, match=f"^{name} must"):
-            function(**{**EVERYTHING[function], name: value})
 
-    @pytest.mark.parametrize("value", [-1, -0.5, math.nan, math.inf])
-    def test_out_of_range(self, function, name, value):
-        with pytest.raises((ValueError, TypeError), match=f"^{name} must"):
-            function(**{**EVERYTHING[function], name: value})
-
-    def test_edges(self, function, name):
-        refused = {"n": [0, 2.5], "n_classes": [1, 2.5], "upper": [0], "epsilon": [0]}
-        refused |= {"delta": [0, 1], "floor": [0, 0.6, 1]}
-        for value in refused.get(name, []):
+@pytest.mark.parametrize("function", EVERYTHING, ids=names(EVERYTHING))
+def test_bad_input_is_named(function):
+    good = EVERYTHING[function]
+    for name in good:
+        for value in NO_NUMBERS:
+            with pytest.raises(TypeError, match=f"^{name} must"):
+                function(**{**good, name: value})
+        for value in [LowerBound(value=0.1), *OUT_OF_RANGE, *EDGES.get(name, [])]:
             with pytest.raises((ValueError, TypeError), match=f"^{name} must"):
-                function(**{**EVERYTHING[function], name: value})
-        if name not in refused:  # nothing at all is fine
-            function(**{**EVERYTHING[function], name: 0})
+                function(**{**good, name: value})
+        if name not in EDGES:  # nothing at all is fine
+            function(**{**good, name: 0})
 
 
 def simplex(n, k):
