@@ -1,6 +1,7 @@
 """The study behind guarantees for every group: `RiskControlRule(subgroups=…)`.
 
     python -m benchmarks.subgroups                  # worlds, into results/subgroups.json
+    python -m benchmarks.subgroups columns          # one column: apart, together, by itself
     python -m benchmarks.subgroups mapie            # beside it, with mapie==1.6.0 installed
     python -m benchmarks.subgroups employment FOLDER   # the real case; FOLDER has the files
 
@@ -11,10 +12,19 @@ if the mean loss of the accepted rows of *any* group exceeds the target in the p
 fixed rows whose means are known, weighted by the true chance of loss). 2,000 repetitions.
 *One at a time*: the same rule without groups, broken in the same sense.
 
-*MAPIE.* One `BinaryClassificationController` (1.6.0) for each group, at confidence 1 - 0.1 / G,
-with its default number of 100 thresholds and its default "bonferroni_holm"; a row of several groups
-is accepted if all of its controllers accept it. That says nothing of what the groups keep then: its
-tests are for thresholds of one group. The first 60 repetitions of each world.
+*Columns.* The three worlds of one column again, the same draws. *By itself*:
+``simultaneous=False``; it is counted how often *each* group is above the target, 2,000 repetitions.
+*Together*: the intersection-union test that several columns get, in place of thresholds for each
+group at a level of 0.1 / G; the column is given twice, which changes nothing else, 500 repetitions.
+
+*MAPIE.* One `BinaryClassificationController` (1.6.0) for each group, at confidence 1 - 0.1 / G: a
+row is "positive" where it is accepted, so that its risk "precision" is the share of accepted rows
+that are right. 100 thresholds, its default number. A row of several groups is accepted if all of
+its controllers accept it. That says nothing of what the groups keep then: its tests are for
+thresholds of one group. Four of its procedures: "bonferroni_holm" (its default), "fixed_sequence",
+the same with ten starts, and "split_fixed_sequence", which learns the order of its tests from the
+rows that our rule chooses thresholds on. The first 200 repetitions of each world; of the last,
+whose learning takes a quarter of a second for each group, the first 60.
 
 *Employment.* `employment_MA` of NannyML's wheel (0.13.1, Apache-2.0; taken out of it by ``pip
 download nannyml``, not committed here): the predictions of a classifier of who is employed. Risk:
@@ -24,7 +34,7 @@ download nannyml``, not committed here): the predictions of a classifier of who 
 
 Written down before the first full run: worlds, sizes, levels, repetitions and divisions. The choice
 between one path for all groups and one for each, of a single column, was made in a trial on four
-other worlds with 60 repetitions.
+other worlds with 60 repetitions. At first MAPIE had 60 repetitions and its default procedure only.
 """
 
 from __future__ import annotations
@@ -51,7 +61,8 @@ Floats = NDArray[np.float64]
 SEED = 11
 TARGET, CONFIDENCE = 0.1, 0.9
 N_FIT, N_TEST, N_POPULATION, N_THRESHOLDS = 1500, 2000, 100_000, 50
-REPETITIONS, MAPIE_REPETITIONS = 2000, 60
+REPETITIONS, MAPIE_REPETITIONS, SLOW_REPETITIONS = 2000, 200, 60
+SLOW = "split_fixed_sequence"
 LEVEL_OF_TEST = 0.01
 
 
@@ -92,13 +103,18 @@ WORLDS = {
 
 def judged(X: Any, chance: Floats, accepted: NDArray[np.bool_]) -> tuple[float, float, int]:
     """Return acceptance, the worst mean of a group, and how many groups are above the target."""
+    worst = group_means(X, chance, accepted)
+    return float(accepted.mean()), float(worst.max()), int((worst > TARGET).sum())
+
+
+def group_means(X: Any, chance: Floats, accepted: NDArray[np.bool_]) -> Floats:
+    """Return the mean loss of the accepted rows of each group, 0 where there are none."""
     means = []
     for column in X.T:
         size = np.bincount(column, accepted, minlength=column.max() + 1)
         lost = np.bincount(column, accepted * chance, minlength=column.max() + 1)
         means.append(np.divide(lost, size, out=np.zeros_like(lost), where=size > 0))
-    worst = np.concatenate(means)
-    return float(accepted.mean()), float(worst.max()), int((worst > TARGET).sum())
+    return np.concatenate(means)
 
 
 def rule_accepts(options: dict[str, Any], seed: int, fit: Any, test: Any, new: Any) -> Any:
@@ -136,11 +152,49 @@ def run_world(name: str) -> dict[str, Any]:
         "n_groups": sum(len(shares) for shares, _ in world.columns),
         "optimum": best[0],
         **{method: summary(runs) for method, runs in found.items()},
-        "first": [run[0] for run in found["groups"][:MAPIE_REPETITIONS]],
         "seconds": time.perf_counter() - started,
     }
-    print(name, {k: v for k, v in line.items() if k != "first"}, flush=True)
+    print(line, flush=True)
     return line
+
+
+# -- one column ------------------------------------------------------------------------------------
+
+# Options and repetitions. Two columns of the same values: their groups overlap, so that the rule
+# tests them together.
+ONE_COLUMN: dict[str, tuple[dict[str, Any], int]] = {
+    "by itself": ({"subgroups": [0], "simultaneous": False}, REPETITIONS),
+    "together": ({"subgroups": {"once": 0, "again": 0}}, 500),
+}
+
+
+def run_columns() -> list[dict[str, Any]]:
+    """Return what becomes of groups of one column that are tested in other ways."""
+    lines = []
+    for number, (name, world) in enumerate(WORLDS.items()):
+        if len(world.columns) > 1:
+            continue
+        started = time.perf_counter()
+        new = world.sample(np.random.default_rng([SEED, number]), N_POPULATION)
+        found: dict[str, list[tuple[float, float, int]]] = {method: [] for method in ONE_COLUMN}
+        above: dict[str, list[NDArray[np.bool_]]] = {method: [] for method in ONE_COLUMN}
+        for k in range(REPETITIONS):
+            rng = np.random.default_rng([SEED, number, k])
+            fit, test = world.sample(rng, N_FIT), world.sample(rng, N_TEST)
+            for method, (options, repetitions) in ONE_COLUMN.items():
+                if k >= repetitions:
+                    continue
+                accepted = rule_accepts(options, k, fit, test, new)
+                found[method].append(judged(new[0], new[3], accepted))
+                above[method].append(group_means(new[0], new[3], accepted) > TARGET)
+        methods = {
+            method: summary(runs) | {"by_group": np.sum(above[method], axis=0).tolist()}
+            for method, runs in found.items()
+        }
+        seconds = time.perf_counter() - started
+        lines.append({"world": name, "methods": methods, "seconds": seconds})
+        print(lines[-1], flush=True)
+    return lines
 
 
 def oracle(new: Any) -> NDArray[np.bool_]:
@@ -169,33 +223,35 @@ def summary(runs: list[tuple[float, float, int]]) -> dict[str, Any]:
 # -- MAPIE -----------------------------------------------------------------------------------------
 
 
-def run_mapie(record: dict[str, Any]) -> list[dict[str, Any]]:
-    from importlib.metadata import PackageNotFoundError, version
+def run_mapie() -> list[dict[str, Any]]:
+    from importlib.metadata import version
 
     lines = []
     for number, (name, world) in enumerate(WORLDS.items()):
         started = time.perf_counter()
         new = world.sample(np.random.default_rng([SEED, number]), N_POPULATION)
-        runs = []
+        own = {"subgroups": list(range(len(world.columns)))}
+        ours, theirs = [], {method: [] for method in mapie_methods()}
         for k in range(MAPIE_REPETITIONS):
             rng = np.random.default_rng([SEED, number, k])
-            world.sample(rng, N_FIT)
-            test = world.sample(rng, N_TEST)
-            runs.append(judged(new[0], new[3], mapie_accepts(test, new)))
-        ours = np.array(next(line["first"] for line in record["worlds"] if line["world"] == name))
-        difference = ours - np.array([run[0] for run in runs])
-        try:
-            number_of = version("mapie")
-        except PackageNotFoundError:
-            number_of = "1.6.0"
+            fit, test = world.sample(rng, N_FIT), world.sample(rng, N_TEST)
+            ours.append(judged(new[0], new[3], rule_accepts(own, k, fit, test, new))[0])
+            for method, runs in theirs.items():
+                if method != SLOW or k < SLOW_REPETITIONS:
+                    runs.append(judged(new[0], new[3], mapie_accepts(method, fit, test, new)))
+        methods = {}
+        for method, runs in theirs.items():
+            difference = np.array(ours[: len(runs)]) - np.array([run[0] for run in runs])
+            methods[method] = summary(runs) | {
+                "difference": float(difference.mean()),
+                "difference_se": float(difference.std(ddof=1) / np.sqrt(len(difference))),
+            }
         lines.append(
             {
                 "world": name,
-                "version": number_of,
-                **summary(runs),
-                "ours": float(ours.mean()),
-                "difference": float(difference.mean()),
-                "difference_se": float(difference.std(ddof=1) / np.sqrt(len(difference))),
+                "version": version("mapie"),
+                "ours": float(np.mean(ours)),
+                "methods": methods,
                 "seconds": time.perf_counter() - started,
             }
         )
@@ -203,37 +259,45 @@ def run_mapie(record: dict[str, Any]) -> list[dict[str, Any]]:
     return lines
 
 
-def mapie_accepts(test: Any, new: Any) -> NDArray[np.bool_]:
+def mapie_methods() -> dict[str, Any]:
+    """Return MAPIE's procedures by name."""
+    from mapie.risk_control.fwer_control import FWERFixedSequenceTesting
+
+    names = ("bonferroni_holm", "fixed_sequence", SLOW)
+    return {name: name for name in names} | {
+        "fixed_sequence, ten starts": FWERFixedSequenceTesting(n_starts=10)
+    }
+
+
+def mapie_accepts(method: str, fit: Any, test: Any, new: Any) -> NDArray[np.bool_]:
     """Return which rows all of the controllers of their groups accept."""
-    from mapie.risk_control import BinaryClassificationController, BinaryRisk, abstention_rate
+    from mapie.risk_control import BinaryClassificationController
 
-    accuracy = BinaryRisk(
-        risk_occurrence=lambda y_true, y_pred: y_pred == y_true,
-        risk_condition=lambda y_true, y_pred: ~np.isnan(y_pred),
-        higher_is_better=True,
-    )
-
-    def sure(score: Floats, threshold: float) -> Floats:
-        return np.where(np.ravel(score) <= threshold, 1.0, np.nan)
+    def right(score: Floats) -> Floats:
+        return np.column_stack([np.ravel(score), 1 - np.ravel(score)])
 
     X, u, loss, _ = test
     groups = [(c, value) for c in range(X.shape[1]) for value in np.unique(X[:, c])]
     accepted = np.ones(len(new[1]), dtype=bool)
     for column, value in groups:
-        own, there = X[:, column] == value, new[0][:, column] == value
         control = BinaryClassificationController(
-            sure,
-            accuracy,
+            right,
+            "precision",
             1 - TARGET,
             1 - (1 - CONFIDENCE) / len(groups),
-            best_predict_param_choice=abstention_rate,
-            list_predict_params=np.linspace(0.01, 1.0, 100)[:, None],
+            fwer_method=mapie_methods()[method],
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            if method == SLOW:
+                own = fit[0][:, column] == value
+                control.learn_fixed_sequence_order(
+                    fit[1][own][:, None], (1 - fit[2][own]).astype(int), binary=True
+                )
+            own = X[:, column] == value
             control.calibrate(u[own][:, None], (1 - loss[own]).astype(int))
-        limit = control.best_predict_param
-        accepted[there] &= False if limit is None else new[1][there] <= float(np.ravel(limit)[0])
+        limit, there = control.best_predict_param, new[0][:, column] == value
+        accepted[there] &= False if limit is None else 1 - new[1][there] >= limit
     return accepted
 
 
@@ -259,6 +323,7 @@ def run_employment(folder: Path) -> dict[str, Any]:
     methods: dict[str, dict[str, Any]] = {
         "each group of SEX and RAC1P": {"subgroups": [0, 1]},
         "each group of RAC1P": {"subgroups": [1]},
+        "each group of RAC1P by itself": {"subgroups": [1], "simultaneous": False},
         "on average": {},
     }
     found: dict[str, list[dict[str, Any]]] = {method: [] for method in methods}
@@ -353,11 +418,13 @@ def main() -> None:
     warnings.filterwarnings("ignore", message=".*everything is deferred")
     runs: dict[str, Callable[[], Any]] = {
         "worlds": run_worlds,
-        "mapie": lambda: run_mapie(record),
+        "columns": run_columns,
+        "mapie": run_mapie,
         "employment": lambda: run_employment(Path(sys.argv[2])),
     }
     record[part] = runs[part]()
-    record["machine"], record["versions"] = describe_machine(), installed_versions()
+    if part != "mapie":  # it runs in an environment of its own; its lines have MAPIE's version
+        record["machine"], record["versions"] = describe_machine(), installed_versions()
     write_whole(RECORD, json.dumps(record, indent=1) + "\n")
 
 

@@ -140,6 +140,37 @@ def test_all_rows_labelled_is_all_resolved():
     assert (rule.n_kept_, len(rule.next_rows(5))) == (0, 0)
 
 
+@pytest.mark.parametrize("cap", [1.0, 5.0])
+@pytest.mark.parametrize("test", ["betting", "hypergeometric"])
+def test_a_loss_above_the_cap_gives_no_false_guarantee(cap, test):
+    """Losses of any size with the default cap: 50 of 50 guarantees were broken."""
+    rng = np.random.default_rng(0)
+    risk = rng.uniform(0, 10, size=2000)
+    loss = risk * rng.exponential(size=2000)
+    rule = BatchControlRule(0.5, n_labels=100, cap=cap, test=test, random_state=0)
+    with pytest.raises(ValueError, match=rf"loss must not exceed cap={cap:g}, got \d.*Start again"):
+        rule.fit(risk, lambda rows: loss[rows])
+    assert not rule.labelled_.any()  # nothing was counted
+    rule.set_params(cap=loss.max(), target=2.0).fit(risk, lambda rows: loss[rows])
+    assert loss[rule.kept_].sum() <= 2.0 * 2000
+    assert f"if no loss exceeds {loss.max():g}" in rule.guarantee_
+
+
+@pytest.mark.parametrize("n", [-3, 5.5, "5", True, np.float64(2)])
+def test_rows_to_label_are_a_whole_number(n):
+    rule = BatchControlRule(0.1, random_state=0).start(np.linspace(0, 1, 1000))
+    with pytest.raises(ValueError, match="n must be a whole number of rows, 0 or more, got"):
+        rule.next_rows(n)
+    assert len(rule.next_rows(0)) == 0
+    assert len(rule.next_rows(np.int64(5))) == 5
+
+
+def test_losses_in_place_of_a_function_are_refused():
+    risk, loss = batches()["fair"]
+    with pytest.raises(TypeError, match=r"label must be a function .* got ndarray.*lambda rows"):
+        BatchControlRule(0.1).fit(risk, loss)
+
+
 def test_what_is_wrong_is_said():
     risk, loss = batches()["fair"]
     rule = BatchControlRule(0.1, n_labels=20, random_state=0)

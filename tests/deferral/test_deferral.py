@@ -17,6 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from condrisk import BudgetRule, Deferral, PlugInRisk, RegressionRisk, predict_risk
 from condrisk.datasets import make_gaussian_mixture, make_heteroscedastic
+from condrisk.deferral import BatchControlRule
 from condrisk.metrics import deferral_loss
 
 
@@ -252,6 +253,11 @@ def test_groups_and_weights_with_metadata_routing(world):
         risk = RegressionRisk(Ridge().set_fit_request(sample_weight=True), cv=4, random_state=0)
         risk.fit(world.X[:100], world.y[:100], sample_weight=weight[:100], groups=groups[:100])
         assert np.isfinite(risk.predict_risk(world.X)).all()
+
+
+def test_a_rule_for_one_batch_is_refused_with_what_to_do(world, risk):
+    with pytest.raises(TypeError, match=r"rule: BatchControlRule .* one batch.*by itself"):
+        Deferral(risk, rule=BatchControlRule(0.1)).fit(world.X, world.y)
 
 
 def test_weights_that_a_part_has_not_asked_for_are_an_error_with_routing(world, risk):

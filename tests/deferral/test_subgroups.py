@@ -264,9 +264,12 @@ def test_deferral_gives_the_rule_its_rows():
     decision = model.decide(X)
     assert 0 < decision.deferred.mean() < 1
     assert "each of the 2 groups" in decision.guarantee
+    kept = "mean loss of accepted rows <= 0.2"
+    assert decision.groups == {"column 2 = 0": kept, "column 2 = 1": kept}
     new = X[:3].copy()
     new[:, 2] = 5
     assert model.defer(new).all()
+    assert model.set_params(rule=None, cost=1.0).fit(X, rows.y).decide(X).groups is None
 
 
 def test_bets_in_groups_keep_losses_that_are_not_two_values():

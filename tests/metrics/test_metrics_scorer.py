@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from condrisk.metrics import (
     aurc,
+    coverage_at_risk,
     deferral_loss,
     deferral_rate,
     risk_coverage_curve,
@@ -63,6 +64,27 @@ def test_sign(data):
     assert risk_scorer("aurc", greater_is_better=True)(model, X, y) == value
     weighted = by_hand(aurc, model, X, y, sample_weight=weight)
     assert risk_scorer("aurc")(model, X, y, sample_weight=weight) == -weighted
+
+
+def test_more_coverage_is_better(data):
+    X, y, _ = data
+    model = MeanWithRisk().fit(X, y)
+    value = by_hand(coverage_at_risk, model, X, y, target=0.5)
+    assert 0 < value < 1
+    assert risk_scorer("coverage_at_risk", target=0.5)(model, X, y) == value
+    assert risk_scorer(coverage_at_risk, target=0.5)(model, X, y) == value
+    turned = risk_scorer("coverage_at_risk", target=0.5, greater_is_better=False)
+    assert turned(model, X, y) == -value
+    assert repr(turned) == "risk_scorer(coverage_at_risk, greater_is_better=False, target=0.5)"
+    for name, options in {"augrc": {}, "risk_at_coverage": {"coverage": 0.5}}.items():
+        assert risk_scorer(name, **options)(model, X, y) < 0
+
+
+def test_a_search_takes_the_ranking_that_covers_most(data):
+    X, y, _ = data
+    scorer = risk_scorer("coverage_at_risk", target=0.5)
+    search = GridSearchCV(MeanWithRisk(), {"scale": [-1.0, 1.0]}, scoring=scorer).fit(X, y)
+    assert search.best_params_ == {"scale": 1.0}
 
 
 @pytest.mark.parametrize("name", ["risk_error", "excess_aurc", "risk_calibration_error"])

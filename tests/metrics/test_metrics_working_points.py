@@ -82,6 +82,63 @@ def test_values_of_fd_shifts(case):
         assert_allclose(risk_at_coverage(loss, risk, coverage), mean, atol=1e-7)
 
 
+# TorchUncertainty's own test cases (0.13, tests of its metrics for selective classification): the
+# confidence of each row, which are wrong, and what is expected. Rows of equal confidence are either
+# both right or at no end of what is looked at, since it has no rule for them.
+FIVE, NINE = [0.9, 0.8, 0.7, 0.6, 0.8], [0.9, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.52, 0.51]
+SIX, TIED_SIX = [0.9, 0.81, 0.7, 0.85, 0.6, 0.8], [0.9, 0.8, 0.7, 0.85, 0.6, 0.8]
+OUTSIDE = [0.95, 0.9, 0.2, 0.1, 0.05]
+RISK_AT_COVERAGE = [
+    (FIVE, [1, 1, 1, 1, 1], 0.5, 1),
+    (FIVE, [0, 0, 1, 1, 1], 0.5, 1 / 3),
+    (SIX, [0, 0, 1, 0, 1, 1], 0.5, 0),
+    (TIED_SIX, [0, 0, 1, 0, 1, 1], 0.55, 1 / 4),
+    (OUTSIDE, [0, 0, 1, 1, 1], 0.8, 0.5),
+]
+COVERAGE_AT_RISK = [
+    (FIVE, [1, 1, 1, 1, 1], 0.5, 0),  # theirs: NaN
+    (NINE, [1, 0, 1, 1, 1, 0, 0, 0, 1], 0.55, 8 / 9),
+    (FIVE, [0, 0, 1, 1, 1], 0.5, 4 / 5),
+    (FIVE, [0, 0, 1, 1, 0], 0.5, 1),
+    ([0.9, 0.6, 0.8, 0.5, 0.7], [0, 1, 0, 1, 0], 0.3, 0.8),
+    ([0.95, 0.9, 0.8, 0.7, 0.6], [0, 0, 0, 0, 0], 0.05, 1),
+]
+AUGRC = [
+    ([0.9, 0.8, 0.7, 0.6, 0.8], [0, 0, 0, 0, 0], 0),
+    ([0.9, 0.8, 0.7, 0.6, 0.8], [1, 1, 1, 1, 1], 0.6),
+]
+
+
+def one_by_one(confidence, wrong):
+    """Return coverage and error rate after each row, the surest first: TorchUncertainty's curve."""
+    order = np.argsort(-np.asarray(confidence), kind="stable")
+    n = len(order)
+    return np.arange(1, n + 1) / n, np.cumsum(np.asarray(wrong)[order]) / np.arange(1, n + 1)
+
+
+@pytest.mark.parametrize(("confidence", "wrong", "at", "expected"), RISK_AT_COVERAGE)
+def test_risk_at_coverage_of_torch_uncertainty(confidence, wrong, at, expected):
+    coverage, rate = one_by_one(confidence, wrong)
+    assert_allclose(rate[np.flatnonzero(coverage >= at - 1e-12)[0]], expected)
+    assert_allclose(risk_at_coverage(wrong, -np.array(confidence), at), expected)
+
+
+@pytest.mark.parametrize(("confidence", "wrong", "target", "expected"), COVERAGE_AT_RISK)
+def test_coverage_at_risk_of_torch_uncertainty(confidence, wrong, target, expected):
+    coverage, rate = one_by_one(confidence, wrong)
+    assert_allclose(coverage[rate <= target].max(initial=0), expected)
+    assert_allclose(coverage_at_risk(wrong, -np.array(confidence), target), expected)
+
+
+@pytest.mark.parametrize(("confidence", "wrong", "expected"), AUGRC)
+def test_augrc_of_torch_uncertainty(confidence, wrong, expected):
+    coverage, rate = one_by_one(confidence, wrong)
+    n = len(rate)
+    assert_allclose(np.trapezoid(rate * coverage, coverage) / (1 - 1 / n), expected)
+    ours = augrc(wrong, -np.array(confidence))
+    assert_allclose((ours - rate[0] / (2 * n**2)) / (1 - 1 / n), expected)
+
+
 def rows(seed, n=37, ties=False):
     rng = np.random.default_rng(seed)
     risk = rng.integers(6, size=n).astype(float) if ties else rng.permutation(n).astype(float)
@@ -186,12 +243,12 @@ def test_scorers_of_all():
     risk = RegressionRisk(LinearRegression(), regressor=Ridge(), cv=2, random_state=0)
     fitted = risk.fit(world.X, world.y)
     found = fitted.assess(world.X, world.y)
-    for metric, kwargs in (
-        (augrc, {}),
-        (coverage_at_risk, {"target": 1.0}),
-        (risk_at_coverage, {"coverage": 0.5}),
+    for metric, kwargs, sign in (
+        (augrc, {}, -1),
+        (coverage_at_risk, {"target": 1.0}, 1),
+        (risk_at_coverage, {"coverage": 0.5}, -1),
     ):
         scorer = risk_scorer(metric.__name__, **kwargs)
         value = metric(found.loss, found.risk, **kwargs)
-        assert_allclose(scorer(fitted, world.X, world.y), -value)
+        assert_allclose(scorer(fitted, world.X, world.y), sign * value)
         assert np.isfinite(cross_val_score(risk, world.X, world.y, scoring=scorer, cv=2)).all()

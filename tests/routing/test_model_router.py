@@ -151,6 +151,12 @@ def test_a_rule_keeps_its_guarantee_over_many_fits():
     assert broken <= 5  # a binomial of 10 and 0.2 is above it with a chance of 0.6 %
 
 
+def test_a_rule_for_one_batch_is_refused_with_what_to_do(world):
+    router = ModelRouter(world.costs, rule=BatchControlRule(0.1))
+    with pytest.raises(TypeError, match=r"rule: BatchControlRule .* one batch.*by itself"):
+        router.fit(world.X, world.losses)
+
+
 def test_with_a_rule_the_others_are_chosen_among_themselves(world, new):
     rule = RiskControlRule(0.35, confidence=0.8)
     router = ModelRouter(world.costs, rule=rule, random_state=0).fit(world.X, world.losses)

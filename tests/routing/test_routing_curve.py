@@ -132,6 +132,12 @@ def test_figures_are_those_of_the_curve_at_whatever_is_asked():
     assert plain["rows"] == 300
 
 
+def test_figures_need_a_resample():
+    world = make_routing(50, random_state=3)
+    with pytest.raises(ValueError, match="n_resamples must be at least 1, got 0"):
+        routing_figures(world.losses, world.risk(world.X), world.costs, n_resamples=0)
+
+
 WRONG = {
     "costs must have a cost for each of two": ([[0, 1]], [[0, 1]], [1.0]),
     "costs must be finite and not negative": ([[0, 1]], [[0, 1]], [1.0, -1.0]),

@@ -43,7 +43,8 @@ class BatchControlRule(BaseEstimator):
         How many labels are planned. With ``test="betting"`` it is what the bets aim at: stopping
         earlier or going on is allowed, and the guarantee holds all the same.
     cap : float, default=1.0
-        The greatest loss; larger ones count as this. Right for the 0/1 loss as it is.
+        The greatest loss that a row can have; right for the 0/1 loss as it is. A larger one among
+        the labels is an error.
     test : {"betting", "hypergeometric"}, default="betting"
         "betting" takes any losses and holds whenever labelling stops. "hypergeometric" is exact
         and accepts more, for losses of 0 or `cap` (those between count as `cap`) and exactly
@@ -175,6 +176,12 @@ class BatchControlRule(BaseEstimator):
         self : object
             The fitted rule.
         """
+        if not callable(label):
+            raise TypeError(
+                f"label must be a function that is given positions of rows and returns their "
+                f"losses, got {type(label).__name__}. If all losses are in an array, give "
+                f"label=lambda rows: loss[rows]."
+            )
         self.start(risk)
         while self.labels_used_ < self.n_labels:
             rows = self.next_rows(min(AT_ONCE, self.n_labels - self.labels_used_))
@@ -250,6 +257,8 @@ class BatchControlRule(BaseEstimator):
             Positions in the batch; none if every row that could be accepted has a label.
         """
         check_is_fitted(self, "labelled_")
+        if n is not None and (not isinstance(n, Integral) or isinstance(n, bool) or n < 0):
+            raise ValueError(f"n must be a whole number of rows, 0 or more, got {n!r}.")
         if not len(self._pending):
             used = self.labels_used_
             n = max(self.n_labels - used, 0) if n is None else n
@@ -286,9 +295,15 @@ class BatchControlRule(BaseEstimator):
         _, losses = check_vectors(rows=positions, loss=loss)
         if losses.min() < 0:
             raise ValueError(f"loss must not be negative, got {losses.min():g}.")
+        if losses.max() > self.cap:
+            raise ValueError(
+                f"loss must not exceed cap={self.cap:g}, got {losses.max():g}: the guarantee is "
+                f"for losses up to the cap. Start again with cap= the greatest loss that a row can "
+                f"have."
+            )
         by_row = dict(zip(positions.tolist(), losses.tolist(), strict=True))
         in_order = np.array([by_row[row] for row in due.tolist()])
-        self._test.add(self._pending, np.minimum(in_order / self.cap, 1.0))
+        self._test.add(self._pending, in_order / self.cap)
         self.labelled_[due] = True
         self._pending = np.empty(0, dtype=np.intp)
         self._settle()
@@ -307,8 +322,8 @@ class BatchControlRule(BaseEstimator):
         self.kept_ = (self._risk <= self.threshold_) & ~self.labelled_
         self.n_kept_ = int(self.kept_.sum())
         self.labels_used_ = int(self.labelled_.sum())
-        name = "loss" if self.cap == 1 else f"min(loss, {self.cap:g})"
         self.guarantee_ = (
-            f"mean {name} × kept over the {len(self._risk)} rows of this batch <= {self.target:g} "
-            f"with probability >= {self.confidence:g} over the draw of the labels"
+            f"mean loss × kept over the {len(self._risk)} rows of this batch <= {self.target:g} "
+            f"with probability >= {self.confidence:g} over the draw of the labels, if no loss "
+            f"exceeds {self.cap:g}"
         )

@@ -33,6 +33,9 @@ class Decision:
     guarantee : str or None
         What the rule guarantees about the accepted rows, "no guarantee" where it was told to go
         without, None for rules that have none.
+    groups : dict of str to str, or None
+        Of a rule with a guarantee for groups of rows: what is guaranteed about each, by its name,
+        or that all of its rows are deferred. None for rules without groups.
     """
 
     prediction: NDArray[Any]
@@ -40,6 +43,7 @@ class Decision:
     deferred: NDArray[np.bool_]
     _rows: Any = field(default=None, repr=False, compare=False)
     guarantee: str | None = None
+    groups: dict[str, str] | None = None
 
     def to_frame(self) -> Any:
         """Return the decision as a data frame of the kind that the rows came in.

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from condrisk._delegate import Assessment, assess, find, has_risk, is_frozen, risk_part
 from condrisk._routing import add_part, routing_enabled, weight_params
-from condrisk._validation import check_cost, check_weight, validated
+from condrisk._validation import check_cost, check_weight, refuse_batch_rule, validated
 from condrisk.deferral._decision import Decision
 from condrisk.deferral._rows import (
     Rows,
@@ -143,6 +143,10 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
         if needs_fit(rule):
             self._fit_rule(rows, kept)
         return self
+
+    def _validate_params(self) -> None:
+        refuse_batch_rule(self.rule, self)
+        super()._validate_params()
 
     def _check(self) -> None:
         if not has_risk(self.risk):
@@ -331,7 +335,8 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
         found = self.assess(X, prediction=prediction)
         deferred = self._defer(found.risk, X, self._cost(cost, found.risk))
         guarantee = getattr(self.rule_, "guarantee_", None)
-        return Decision(found.prediction, found.risk, deferred, X, guarantee)
+        groups = getattr(self.rule_, "group_guarantees_", None)
+        return Decision(found.prediction, found.risk, deferred, X, guarantee, groups)
 
     def score(
         self,

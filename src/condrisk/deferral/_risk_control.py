@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Integral, Interval, Real, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from condrisk._groups import Group, groups_of_values, masks
 from condrisk.deferral._controlled import NO_GUARANTEE, ControlledRule, Floats, Pairs, two_values
@@ -25,6 +26,8 @@ from condrisk.inference import betting_p_values, binomial_p_values
 
 # How many tests are computed at once: those after a failure are computed for nothing.
 _TOGETHER = 32
+# What becomes of a group that has shown nothing.
+ALL_DEFERRED = "all rows are deferred"
 # A column with more values is no column of groups.
 _MOST_GROUPS = 50
 
@@ -55,7 +58,9 @@ class RiskControlRule(ControlledRule):
         too small or too bad to show anything.
     simultaneous : bool, default=True
         With `subgroups`: whether all groups keep the target with probability `confidence`, or each
-        by itself, which accepts more. The latter needs a single column.
+        by itself, which accepts more. The latter needs a single column: rows of overlapping groups
+        are accepted by the thresholds of several groups, so that no group can be tested without
+        the others, and the test of all at once is at the full level already.
     confidence : float, default=0.9
         The probability, at least, with which the guarantee holds.
     cap : float or None, default=None
@@ -96,6 +101,8 @@ class RiskControlRule(ControlledRule):
     group_thresholds_ : ndarray of shape (n_groups,)
         A row is accepted if its risk is at most the least of the thresholds of its groups;
         `threshold_` is the greatest of all. -inf where a group is deferred as a whole.
+    group_guarantees_ : dict of str to str, or None
+        With `subgroups`: what is guaranteed about each group, by its name.
     test_ : {"binomial", "betting"}
         The exact binomial test for losses of two values, betting for all others.
     thresholds_ : ndarray of shape (n_tried,)
@@ -194,8 +201,9 @@ class RiskControlRule(ControlledRule):
             return pairs, held
         if len(self.subgroups) > 1 and not self.simultaneous:
             raise ValueError(
-                "simultaneous=False needs a single column in subgroups: groups that overlap have "
-                "no thresholds of their own."
+                "simultaneous=False needs a single column in subgroups: what is accepted of a "
+                "group depends on the thresholds of those that it overlaps with, so that none can "
+                "be tested by itself."
             )
         if X is None or (held is not None and X_held is None):
             raise ValueError(
@@ -429,12 +437,25 @@ class RiskControlRule(ControlledRule):
                 stacklevel=2,
             )
 
-    def _statement(self) -> str:
+    @property
+    def group_guarantees_(self) -> dict[str, str] | None:
+        """What is guaranteed about each group, by its name; None without `subgroups`."""
+        check_is_fitted(self, "threshold_")
+        if not self.groups_:
+            return None
+        kept = f"mean {self._what()} <= {self.target:g}" if self.guarantee else NO_GUARANTEE
+        limits = dict(zip(self.group_names_, self.group_thresholds_.tolist(), strict=True))
+        return {k: ALL_DEFERRED if np.isneginf(own) else kept for k, own in limits.items()}
+
+    def _what(self) -> str:
         name = self._loss_name()
-        what = f"{name} × accepted over all rows" if self._all_count else f"{name} of accepted rows"
+        return f"{name} × accepted over all rows" if self._all_count else f"{name} of accepted rows"
+
+    def _statement(self) -> str:
         where = ""
         if self.groups_:
             columns = ", ".join(map(str, self.subgroups))
             many = f"each of the {len(self.groups_)} groups by {columns}"
             where = f" in {many}, all at once," if self.simultaneous else f" in {many}, by itself,"
-        return f"mean {what} <= {self.target:g}{where} with probability >= {self.confidence:g}"
+        what = f"mean {self._what()} <= {self.target:g}"
+        return f"{what}{where} with probability >= {self.confidence:g}"

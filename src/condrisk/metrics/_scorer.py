@@ -29,7 +29,7 @@ METRICS: dict[str, Callable[..., float]] = {
 
 
 def risk_scorer(
-    metric: str | Callable[..., float], *, greater_is_better: bool = False, **kwargs: Any
+    metric: str | Callable[..., float], *, greater_is_better: bool | None = None, **kwargs: Any
 ) -> "RiskScorer":
     """Make a scikit-learn scorer of a metric, for searches and cross-validation.
 
@@ -44,9 +44,9 @@ def risk_scorer(
         Name of a metric of this module that gives one number, or a function called as
         ``metric(loss, risk, **kwargs)``, or as ``metric(risk, **kwargs)`` if its first argument
         has the name ``risk``. It is given `sample_weight` if there is one.
-    greater_is_better : bool, default=False
-        Whether a greater value is a better one, as of ``"coverage_at_risk"``. If not, the scorer
-        gives minus the metric, because scikit-learn maximises.
+    greater_is_better : bool or None, default=None
+        Whether a greater value is a better one. If not, the scorer gives minus the metric, because
+        scikit-learn maximises. None: True for `coverage_at_risk`, False for all others.
     **kwargs : object
         Further arguments of the metric, such as ``cost=0.5``.
 
@@ -61,7 +61,10 @@ def risk_scorer(
     >>> risk_scorer("deferral_loss", cost=0.5)
     risk_scorer(deferral_loss, cost=0.5)
     """
-    return RiskScorer(_resolve(metric, kwargs), 1 if greater_is_better else -1, kwargs)
+    found = _resolve(metric, kwargs)
+    if greater_is_better is None:
+        greater_is_better = found is coverage_at_risk
+    return RiskScorer(found, 1 if greater_is_better else -1, kwargs)
 
 
 class RiskScorer:
@@ -95,7 +98,8 @@ class RiskScorer:
         return self._sign * float(value)
 
     def __repr__(self) -> str:
-        options = {"greater_is_better": True} if self._sign > 0 else {}
+        usual = 1 if self._metric is coverage_at_risk else -1
+        options = {} if self._sign == usual else {"greater_is_better": self._sign > 0}
         shown = "".join(f", {key}={value!r}" for key, value in (options | self._kwargs).items())
         return f"risk_scorer({_name(self._metric)}{shown})"
 

@@ -151,6 +151,8 @@ def routing_figures(
     [50, 80]
     """
     check_confidence(confidence)
+    if n_resamples < 1:
+        raise ValueError(f"n_resamples must be at least 1, got {n_resamples!r}")
     curve = routing_curve(losses, risks, costs, sample_weight=sample_weight)
     names, price_of = check_costs(costs)
     table = check_losses(losses, names, price_of)

@@ -120,12 +120,17 @@ def test_a_guarantee_for_every_group_is_printed_kept_in_the_file_and_shown_in_th
     result = run("people.csv", "--target", "answer", *options, "--subgroup", "city")
     assert result.exit_code == 0, result.output
     assert "in each of the 2 groups by city, all at once," in result.stdout
+    assert "every row of city = Rome is deferred: too few rows" in " ".join(result.output.split())
     model = open_model("model.skops")
     assert model.model.rule_.group_names_ == ["city = Oslo", "city = Rome"]
     new = pl.DataFrame({"x": [0.5] * 3, "city": ["Oslo", "Rome", "Bern"]})
     decision = model.decide(check_rows(model.schema, new).good)
     assert decision.deferred.tolist() == [False, True, True]
     assert "2 groups by city" in decision.guarantee
+    assert decision.groups == {
+        "city = Oslo": "mean loss of accepted rows <= 0.2",
+        "city = Rome": "all rows are deferred",
+    }
     report = CliRunner().invoke(app, ["report", "model.skops", "people.csv", "-o", "page.html"])
     assert report.exit_code == 0, report.output
     page = (folder / "page.html").read_text(encoding="utf-8")

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import polars as pl
 import pytest
 from typer.testing import CliRunner
@@ -76,6 +77,18 @@ def test_report_and_inspect_know_routers(folder):
     assert "Measured on 50 rows" in page
     shown = run("inspect", folder / "router.skops")
     assert "a router between small, large" in shown.output
+
+
+def test_models_that_hardly_differ_have_no_interval(tmp_path):
+    world = make_routing(300, n_models=2, random_state=0)
+    small = world.losses["small"].astype(bool)
+    better = small & (np.cumsum(small) % 15 == 0)  # the large one is right on every 15th of these
+    frame = pl.DataFrame(world.X).with_columns(err_small=small, err_large=small & ~better)
+    frame.write_csv(tmp_path / "answers.csv")
+    made = run("route-fit", tmp_path / "answers.csv", *FIT, *COSTS, "-o", tmp_path / "r.skops")
+    assert made.exit_code == 0, made.output
+    assert "% (no interval: on too many resamples" in " ".join(made.output.split())
+    assert "?" not in made.output
 
 
 WRONG = {

@@ -211,9 +211,12 @@ def show_router(manifest: dict[str, Any]) -> None:
 
 
 def _share(figure: dict[str, Any]) -> str:
-    ends = [figure[name] for name in ("value", "low", "high")]
-    value, low, high = ("?" if end is None else percent(end) for end in ends)
-    return f"{value} [{low}, {high}]".replace("\u00a0", " ")
+    text = percent(figure["value"])
+    if figure["low"] is None or figure["high"] is None:
+        text += " (no interval: on too many resamples of the rows there is no gap)"
+    else:
+        text += f" [{percent(figure['low'])}, {percent(figure['high'])}]"
+    return text.replace("\u00a0", " ")
 
 
 def _figures(figures: dict[str, Any], names: list[str]) -> Table:

@@ -198,6 +198,7 @@ def fit_table(
         model = _fit(Deferral(risk, cost=cost, rule=rule), rows.at(train), note)
     if groups:
         name_groups(model.rule_, schema)
+        _note_deferred(model.rule_, note)
     reference = None
     if len(held):
         progress(f"measuring on {len(held):,} rows")
@@ -282,6 +283,17 @@ def name_groups(rule: Any, schema: Schema) -> None:
             name = f"{column.name} = {column.categories[int(group.value)]}"
         named.append(name)
     rule.group_names_ = named
+
+
+def _note_deferred(rule: Any, note: Progress) -> None:
+    """Say which groups are deferred as a whole; where all are, a warning has said so."""
+    limits = zip(rule.group_names_, rule.group_thresholds_, strict=True)
+    none = [name for name, limit in limits if limit == -math.inf]
+    if none and rule.feasible_:
+        note(
+            f"every row of {', '.join(none)} is deferred: too few rows, or too many losses, to "
+            f"show that the risk target is kept there."
+        )
 
 
 # -- rows ---------------------------------------------------------------------------------------
