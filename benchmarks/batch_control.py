@@ -1,7 +1,7 @@
 """The study behind the guarantee of `BatchControlRule`: batches, and two language models.
 
     python -m benchmarks.batch_control            # all of it, into results/batch_control.json
-    python -m benchmarks.batch_control worlds     # or a part: worlds, prompts, ceilings
+    python -m benchmarks.batch_control worlds     # or a part: worlds, prompts, stopping, ceilings
     python -m benchmarks.batch_control ceilings bargain=FOLDER   # compares the bounds of BARGAIN
                                                   # with its wheel, unpacked in FOLDER
 
@@ -23,20 +23,35 @@ Clopper-Pearson   500 rows drawn uniformly, the exact binomial test of the gener
 BARGAIN           the procedure of BARGAIN_A (Zeighami et al., 2026; the package "bargain" 0.1.3 on
                   PyPI has no label budget, so its loop is written again here, stopped at 500
                   labels; its bounds give what those of the package give), with
-                  its default grid of 20 thresholds and with 100; 20 draws in each split
+                  its default grid of 20 thresholds and with 100; and without the rule by which it
+                  gives up on a threshold whose first 50 labels are not clear, so that it goes on
+                  until its bets decide or its labels are used
 
 *Kept* is net of labels, as BARGAIN reports it; *threshold* counts all rows up to the threshold. The
 ceiling is the largest share up to a threshold whose losses keep the target, without a label.
 
+*Stopping.* The anytime version in the same draws, looked at after every 25 labels: how many it has
+needed when it keeps a given share, how often the guarantee is broken where one stops there, and how
+often at *any* look. The limit of 500 labels is where the others stop.
+
+*Limits.* What no fixed number of labels can do much better than, for the net count: with the share
+of losses known at every rank (an isotonic regression on all losses of the batch), the last rank at
+which the loss left, plus 1.28 standard errors of its best linear estimate, keeps the target; labels
+drawn uniformly, or each row with the best chance, in proportion to the standard deviation of its
+loss, from a frame that ends just where the target is reached.
+
 Written down before the first full run: worlds, sizes, levels, splits and repetitions. Chosen before
 on other splits and seeds: the width of the frame that labels are drawn from (1.3), and the number
-of thresholds that bets are made on (400).
+of thresholds that bets are made on (400). Tried later on other splits, to keep more net of labels
+at accuracy 0.8, and left: 200 to 400 labels in place of 500, and a frame of 1.15. Added later:
+1,000 draws of BARGAIN in place of 200, its variant that does not give up, stopping and limits.
 """
 
 from __future__ import annotations
 
 import csv
 import gzip
+import itertools
 import json
 import sys
 import time
@@ -45,8 +60,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy.stats import binom, norm
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
@@ -62,7 +78,8 @@ Floats = NDArray[np.float64]
 SEED = 7
 LEVEL = 0.1
 WORLD = {"n_rows": 4000, "n_labels": 300, "target": 0.1, "repetitions": 200}
-SPLITS, DRAWS, BARGAIN_DRAWS = 10, 100, 20
+SPLITS, DRAWS = 10, 100
+LOOK, GOALS = 25, {0.1: (0.3, 0.35, 0.4), 0.2: (0.55, 0.6, 0.65)}
 N_FIT, N_LABELS, TARGETS = 1500, 500, (0.1, 0.2)
 OURS: dict[str, dict[str, Any]] = {
     "fixed": {"test": "hypergeometric"},
@@ -119,13 +136,17 @@ def draw(
     risk: Floats, loss: Floats, target: float, n_labels: int, options: dict[str, Any], seed: list
 ) -> tuple[float, float, bool]:
     """Return the shares kept and up to the threshold, and whether the target is broken."""
-    state = int(np.random.default_rng([SEED, *seed]).integers(2**31 - 1))
-    rule = BatchControlRule(
-        target, n_labels=n_labels, confidence=1 - LEVEL, random_state=state, **options
-    ).start(risk)
+    rule = rule_of(target, n_labels, options, seed).start(risk)
     rows = rule.next_rows()
     rule.update(rows, loss[rows])
     return outcome(rule.kept_, risk <= rule.threshold_, loss, target)
+
+
+def rule_of(target: float, n_labels: int, options: dict[str, Any], seed: list) -> BatchControlRule:
+    state = int(np.random.default_rng([SEED, *seed]).integers(2**31 - 1))
+    return BatchControlRule(
+        target, n_labels=n_labels, confidence=1 - LEVEL, random_state=state, **options
+    )
 
 
 def outcome(
@@ -151,18 +172,27 @@ def summary(runs: list[tuple[float, float, bool]]) -> dict[str, Any]:
 
 def splits() -> list[tuple[Floats, Floats]]:
     """Return g and loss of the batch of each split."""
-    with gzip.open(PROMPTS, "rt", encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    text = np.array([f"{row['subject']} {row['prompt']}" for row in rows], dtype=object)
-    wrong = np.array([row["mixtral_correct"] != "True" for row in rows], dtype=float)
+    text, wrong = read_prompts()
     found = []
     for k in range(SPLITS):
         order = np.random.default_rng([SEED, k]).permutation(len(wrong))
         fit, batch = order[:N_FIT], order[N_FIT:]
-        model = make_pipeline(TfidfVectorizer(sublinear_tf=True, min_df=2), LogisticRegression())
-        model.fit(text[fit], wrong[fit])
+        model = learner().fit(text[fit], wrong[fit])
         found.append((model.predict_proba(text[batch])[:, 1], wrong[batch]))
     return found
+
+
+def read_prompts() -> tuple[NDArray[Any], Floats]:
+    """Return the prompts, and whether the cheap model's answer is wrong."""
+    with gzip.open(PROMPTS, "rt", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    text = np.array([f"{row['subject']} {row['prompt']}" for row in rows], dtype=object)
+    return text, np.array([row["mixtral_correct"] != "True" for row in rows], dtype=float)
+
+
+def learner() -> Any:
+    """Return what learns g."""
+    return make_pipeline(TfidfVectorizer(sublinear_tf=True, min_df=2), LogisticRegression())
 
 
 def clopper_pearson(g: Floats, loss: Floats, target: float, n_grid: int, seed: list) -> Any:
@@ -192,7 +222,9 @@ class BargainSampler:
         return self.order[self.order <= end]
 
 
-def bargain(g: Floats, loss: Floats, target: float, n_grid: int, seed: list) -> Any:
+def bargain(
+    g: Floats, loss: Floats, target: float, n_grid: int, seed: list, *, gives_up: bool = True
+) -> Any:
     """BARGAIN_A with a budget of labels: thresholds upwards, each until bets have decided."""
     n, order = len(loss), np.argsort(g, kind="stable")
     correct = 1 - loss[order]
@@ -202,7 +234,7 @@ def bargain(g: Floats, loss: Floats, target: float, n_grid: int, seed: list) -> 
         wanted = 1 - target if end == n - 1 else (end + 1 - target * n) / (end + 1)
         if wanted <= 0:
             continue
-        if not _bargain_passes(correct, sampler, end, wanted):
+        if not _bargain_passes(correct, sampler, end, wanted, gives_up=gives_up):
             break
         best = end
     labelled = np.zeros(n, dtype=bool)
@@ -212,7 +244,9 @@ def bargain(g: Floats, loss: Floats, target: float, n_grid: int, seed: list) -> 
     return (*outcome(below & ~labelled, below, in_rank_order, target), len(sampler.labelled))
 
 
-def _bargain_passes(correct: Floats, sampler: BargainSampler, end: int, wanted: float) -> bool:
+def _bargain_passes(
+    correct: Floats, sampler: BargainSampler, end: int, wanted: float, *, gives_up: bool
+) -> bool:
     rows = sampler.upto(end)
     for taken in range(10, len(rows) + 10, 10):
         seen = rows[:taken]
@@ -225,7 +259,7 @@ def _bargain_passes(correct: Floats, sampler: BargainSampler, end: int, wanted: 
         above = bool(x.mean() >= wanted)
         if bargain_decides(x, wanted, end + 1, above=above):
             return above
-        if len(x) >= 50 and x.mean() - x.std() < wanted:
+        if gives_up and len(x) >= 50 and x.mean() - x.std() < wanted:
             return False
     return False
 
@@ -280,6 +314,73 @@ def selective_ceiling(g: Floats, loss: Floats, target: float) -> float:
     return float(np.flatnonzero(mean <= target)[-1:].sum() + (mean <= target).any()) / len(loss)
 
 
+def limit(g: Floats, loss: Floats, target: float, *, best: bool) -> float:
+    """Return the share kept net of labels with the law of the losses known; see above."""
+    n, lost = len(loss), loss[np.argsort(g, kind="stable")]
+    chance = IsotonicRegression().fit_transform(np.arange(n), lost)
+    frame = int(np.searchsorted(np.cumsum(chance), target * n)) + 1
+    chance, lost = chance[:frame], lost[:frame]
+    spread = np.sqrt(chance * (1 - chance))
+    labelled = np.minimum(N_LABELS * (spread / spread.sum() if best else np.ones(frame) / frame), 1)
+    if best:
+        terms = spread**2 * (1 - labelled) / np.maximum(labelled, 1e-12)
+        variance = np.cumsum(terms)
+    else:
+        share = np.cumsum(lost) / frame
+        variance = frame**2 * share * (1 - share) / N_LABELS * (1 - N_LABELS / frame)
+    left = np.cumsum(lost * (1 - labelled)) + norm.ppf(1 - LEVEL) * np.sqrt(variance)
+    last = int(np.flatnonzero(left <= target * n)[-1]) + 1
+    return float(last - labelled[:last].sum()) / n
+
+
+def run_stopping() -> list[dict[str, Any]]:
+    """Return what the anytime version has kept after so many labels, and where one may stop."""
+    found, lines = splits(), []
+    for target in TARGETS:
+        paths = [path(g, z, target, [k, d]) for k, (g, z) in enumerate(found) for d in range(DRAWS)]
+        kept, broken = (np.array([one[i] for one in paths]) for i in (0, 1))
+        goals = []
+        for goal in GOALS[target]:
+            there = kept >= goal
+            reached = there.any(axis=1)
+            stop = np.where(reached, there.argmax(axis=1), kept.shape[1] - 1)
+            rows = np.arange(len(kept))
+            goals.append(
+                {
+                    "kept": goal,
+                    "reached": float(reached.mean()),
+                    "labels": float(LOOK * (stop + 1).mean()),
+                    "violations": int(broken[rows, stop].sum()),
+                }
+            )
+        lines.append(
+            {
+                "target": target,
+                "repetitions": len(kept),
+                "labels": [LOOK * (k + 1) for k in range(kept.shape[1])],
+                "kept": kept.mean(axis=0).tolist(),
+                "violations": broken.sum(axis=0).tolist(),
+                "violations_at_any": int(broken.any(axis=1).sum()),
+                "goals": goals,
+            }
+        )
+        print(lines[-1], flush=True)
+    return lines
+
+
+def path(g: Floats, loss: Floats, target: float, seed: list) -> tuple[list[float], list[bool]]:
+    """Return the share kept, and whether the target is broken, after every few labels."""
+    rule = rule_of(target, N_LABELS, OURS["betting"], seed).start(g)
+    kept, broken = [], []
+    while rule.labels_used_ < N_LABELS:
+        rows = rule.next_rows(LOOK)
+        rule.update(rows, loss[rows])
+        share, _, wrong = outcome(rule.kept_, rule.kept_, loss, target)
+        kept.append(share)
+        broken.append(wrong)
+    return kept, broken
+
+
 def run_ceilings() -> list[dict[str, float]]:
     """Return the ceilings of both criteria: what deferring the rest is allowed to hide."""
     found = splits()
@@ -295,6 +396,8 @@ def run_ceilings() -> list[dict[str, float]]:
                 )
             ),
             "selective": float(np.mean([selective_ceiling(g, z, target) for g, z in found])),
+            "limit, uniform": float(np.mean([limit(g, z, target, best=False) for g, z in found])),
+            "limit, best": float(np.mean([limit(g, z, target, best=True) for g, z in found])),
         }
         for target in TARGETS
     ]
@@ -326,16 +429,17 @@ def run_prompts() -> dict[str, Any]:
                     for d in range(DRAWS)
                 ]
             )
-        for n_grid in (20, 100):
+        for n_grid, gives_up in itertools.product((20, 100), (True, False)):
+            name = f"BARGAIN, grid of {n_grid}" + ("" if gives_up else ", never giving up")
             runs = [
-                bargain(g, z, target, n_grid, [k, d])
+                bargain(g, z, target, n_grid, [k, d], gives_up=gives_up)
                 for k, (g, z) in enumerate(found)
-                for d in range(BARGAIN_DRAWS)
+                for d in range(DRAWS)
             ]
-            methods[f"BARGAIN, grid of {n_grid}"] = summary([run[:3] for run in runs]) | {
+            methods[name] = summary([run[:3] for run in runs]) | {
                 "labels": float(np.mean([run[3] for run in runs]))
             }
-            print(target, "BARGAIN", n_grid, methods[f"BARGAIN, grid of {n_grid}"], flush=True)
+            print(target, name, methods[name], flush=True)
         lines.append({"target": target, "ceiling": float(np.mean(ceilings)), "methods": methods})
     return {
         "n_rows": len(found[0][1]),
@@ -349,14 +453,19 @@ def run_prompts() -> dict[str, Any]:
 
 
 def main() -> None:
-    parts = [part for part in sys.argv[1:] if "=" not in part] or ["worlds", "prompts", "ceilings"]
+    runs = {
+        "worlds": run_worlds,
+        "prompts": run_prompts,
+        "stopping": run_stopping,
+        "ceilings": run_ceilings,
+    }
+    parts = [part for part in sys.argv[1:] if "=" not in part] or list(runs)
     folders = [part.split("=")[1] for part in sys.argv[1:] if part.startswith("bargain=")]
     checked = check_bargain(folders[0] if folders else None)
     record = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
     record["config"] = {"level": LEVEL, "seed": SEED, **WORLD}
     if checked is not None:
         record["bargain_checked"] = checked
-    runs = {"worlds": run_worlds, "prompts": run_prompts, "ceilings": run_ceilings}
     for part, run in runs.items():
         if part in parts:
             record[part] = run()

@@ -13,9 +13,9 @@ fixed rows whose means are known, weighted by the true chance of loss). 2,000 re
 *One at a time*: the same rule without groups, broken in the same sense.
 
 *Columns.* The three worlds of one column again, the same draws. *By itself*:
-``simultaneous=False``; it is counted how often *each* group is above the target, 2,000 repetitions.
+``simultaneous=False``; it is counted how often *each* group is above the target, 1,000 repetitions.
 *Together*: the intersection-union test that several columns get, in place of thresholds for each
-group at a level of 0.1 / G; the column is given twice, which changes nothing else, 500 repetitions.
+group at a level of 0.1 / G; the column is given twice, which changes nothing else, 300 repetitions.
 
 *MAPIE.* One `BinaryClassificationController` (1.6.0) for each group, at confidence 1 - 0.1 / G: a
 row is "positive" where it is accepted, so that its risk "precision" is the share of accepted rows
@@ -62,6 +62,7 @@ SEED = 11
 TARGET, CONFIDENCE = 0.1, 0.9
 N_FIT, N_TEST, N_POPULATION, N_THRESHOLDS = 1500, 2000, 100_000, 50
 REPETITIONS, MAPIE_REPETITIONS, SLOW_REPETITIONS = 2000, 200, 60
+COLUMN_REPETITIONS = 1000
 SLOW = "split_fixed_sequence"
 LEVEL_OF_TEST = 0.01
 
@@ -163,8 +164,8 @@ def run_world(name: str) -> dict[str, Any]:
 # Options and repetitions. Two columns of the same values: their groups overlap, so that the rule
 # tests them together.
 ONE_COLUMN: dict[str, tuple[dict[str, Any], int]] = {
-    "by itself": ({"subgroups": [0], "simultaneous": False}, REPETITIONS),
-    "together": ({"subgroups": {"once": 0, "again": 0}}, 500),
+    "by itself": ({"subgroups": [0], "simultaneous": False}, COLUMN_REPETITIONS),
+    "together": ({"subgroups": {"once": 0, "again": 0}}, 300),
 }
 
 
@@ -178,7 +179,7 @@ def run_columns() -> list[dict[str, Any]]:
         new = world.sample(np.random.default_rng([SEED, number]), N_POPULATION)
         found: dict[str, list[tuple[float, float, int]]] = {method: [] for method in ONE_COLUMN}
         above: dict[str, list[NDArray[np.bool_]]] = {method: [] for method in ONE_COLUMN}
-        for k in range(REPETITIONS):
+        for k in range(COLUMN_REPETITIONS):
             rng = np.random.default_rng([SEED, number, k])
             fit, test = world.sample(rng, N_FIT), world.sample(rng, N_TEST)
             for method, (options, repetitions) in ONE_COLUMN.items():
