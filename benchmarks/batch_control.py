@@ -1,7 +1,8 @@
 """The study behind the guarantee of `BatchControlRule`: batches, and two language models.
 
     python -m benchmarks.batch_control            # all of it, into results/batch_control.json
-    python -m benchmarks.batch_control worlds     # or a part: worlds, prompts, stopping, ceilings
+    python -m benchmarks.batch_control worlds     # or a part: worlds, prompts, bargain, stopping,
+                                                  # ceilings
     python -m benchmarks.batch_control ceilings bargain=FOLDER   # compares the bounds of BARGAIN
                                                   # with its wheel, unpacked in FOLDER
 
@@ -429,17 +430,6 @@ def run_prompts() -> dict[str, Any]:
                     for d in range(DRAWS)
                 ]
             )
-        for n_grid, gives_up in itertools.product((20, 100), (True, False)):
-            name = f"BARGAIN, grid of {n_grid}" + ("" if gives_up else ", never giving up")
-            runs = [
-                bargain(g, z, target, n_grid, [k, d], gives_up=gives_up)
-                for k, (g, z) in enumerate(found)
-                for d in range(DRAWS)
-            ]
-            methods[name] = summary([run[:3] for run in runs]) | {
-                "labels": float(np.mean([run[3] for run in runs]))
-            }
-            print(target, name, methods[name], flush=True)
         lines.append({"target": target, "ceiling": float(np.mean(ceilings)), "methods": methods})
     return {
         "n_rows": len(found[0][1]),
@@ -452,10 +442,31 @@ def run_prompts() -> dict[str, Any]:
     }
 
 
+def run_bargain() -> list[dict[str, Any]]:
+    """Return how BARGAIN does on the prompts."""
+    found, lines = splits(), []
+    for target in TARGETS:
+        methods: dict[str, Any] = {}
+        for n_grid, gives_up in itertools.product((20, 100), (True, False)):
+            name = f"BARGAIN, grid of {n_grid}" + ("" if gives_up else ", never giving up")
+            runs = [
+                bargain(g, z, target, n_grid, [k, d], gives_up=gives_up)
+                for k, (g, z) in enumerate(found)
+                for d in range(DRAWS)
+            ]
+            methods[name] = summary([run[:3] for run in runs]) | {
+                "labels": float(np.mean([run[3] for run in runs]))
+            }
+            print(target, name, methods[name], flush=True)
+        lines.append({"target": target, "methods": methods})
+    return lines
+
+
 def main() -> None:
     runs = {
         "worlds": run_worlds,
         "prompts": run_prompts,
+        "bargain": run_bargain,
         "stopping": run_stopping,
         "ceilings": run_ceilings,
     }

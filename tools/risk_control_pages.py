@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,8 @@ from scipy.stats import binom
 
 from condrisk.paper._page import markdown_table
 from tools import guarantee_pages
-
-RESULTS = Path(__file__).resolve().parents[1] / "results"
+from tools.generalized_text import generalized_text
+from tools.guarantee_parts import load, passes
 
 USE = """\
 ```python
@@ -44,12 +43,6 @@ out-of-fold losses and rules that change what is accepted, unless `guarantee=Fal
 nothing is guaranteed; that weights are estimates it cannot know."""
 
 
-def load(name: str) -> dict[str, Any] | None:
-    """Return a record, None if it has not been made."""
-    path = RESULTS / name
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
-
-
 def pages() -> dict[str, str]:
     """Return the text of every page by its name."""
     record = load("risk_control.json")
@@ -64,6 +57,7 @@ def pages() -> dict[str, str]:
         USE,
         HOW,
         worlds_text(record),
+        generalized_text(load("generalized.json"), load("batch_control.json")),
         bets_text(record),
         rates_text(record),
         model_text(record),
@@ -72,11 +66,6 @@ def pages() -> dict[str, str]:
     ]
     first = {"README.md": "\n\n".join(part for part in parts if part) + "\n"}
     return first | guarantee_pages.pages()
-
-
-def passes(violations: int, n: int, chance: float, level: float) -> bool:
-    """Tell whether so many violations are compatible with at most that chance."""
-    return bool(binom.sf(violations - 1, n, chance) >= level)
 
 
 def worlds_text(record: dict[str, Any]) -> str:

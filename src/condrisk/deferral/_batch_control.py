@@ -89,7 +89,8 @@ class BatchControlRule(BaseEstimator):
     first m + j + 1 losses in order of risk at most j have a label, hence of the first m + c + 1
     at most c: one fixed event. Its probability is P(H ≤ c) for a hypergeometric H of n draws from
     F rows with m + c + 1 losses, and c is the largest number for which that is at most
-    1 − confidence.
+    1 − confidence. Losses of any size have no such law at a fixed number of labels: they are
+    tested by betting, which on losses of 0 or `cap` accepts a little less.
 
     *Betting.* Rows are drawn one after the other, row i with a known chance qᵢ among those left.
     X(t) = ℓ / q if the row drawn has a risk up to t and 0 otherwise, minus a control variate ξ
