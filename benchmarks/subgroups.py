@@ -324,7 +324,6 @@ def run_employment(folder: Path) -> dict[str, Any]:
     methods: dict[str, dict[str, Any]] = {
         "each group of SEX and RAC1P": {"subgroups": [0, 1]},
         "each group of RAC1P": {"subgroups": [1]},
-        "each group of RAC1P by itself": {"subgroups": [1], "simultaneous": False},
         "on average": {},
     }
     found: dict[str, list[dict[str, Any]]] = {method: [] for method in methods}

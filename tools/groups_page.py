@@ -230,8 +230,6 @@ def employment_text(record: dict[str, Any] | None) -> str:
         for year, own in by_all.items()
         if year != "2015"
     )
-    by_itself = record["methods"].get("each group of RAC1P by itself")
-    alone = f", each by itself {by_itself['2015']['accepted']:.1%}" if by_itself else ""
     above = sum(
         (group["loss"] or 0) > record["target"] for group in plain["2015"]["groups"].values()
     )
@@ -244,6 +242,6 @@ def employment_text(record: dict[str, Any] | None) -> str:
         + markdown_table(head, rows)
         + f"\n\nAccepted in all: {by_all['2015']['accepted']:.1%}, on average alone "
         f"{plain['2015']['accepted']:.1%}. With groups of RAC1P only: "
-        f"{record['methods']['each group of RAC1P']['2015']['accepted']:.1%}{alone}. Later years, "
-        f"for which nothing is guaranteed: {years}."
+        f"{record['methods']['each group of RAC1P']['2015']['accepted']:.1%}. Later years, for "
+        f"which nothing is guaranteed: {years}."
     )
