@@ -92,6 +92,7 @@ def _mmlu(record: dict[str, Any]) -> list[str]:
     errors = found["calibration_error"]
     fine = all(error["mean"] <= limits["calibration"] for error in errors)
     rule = found["guarantee"]
+    nothing = [d["seed"] for d in found["draws"] if d["guarantee"]["error"] is None]
     return [
         *lines,
         f"Calibration error of P(wrong | prompt), in ten bins: {_interval(errors[0], 3)} for "
@@ -102,11 +103,12 @@ def _mmlu(record: dict[str, Any]) -> list[str]:
         "",
         "### A guarantee",
         "",
-        f"`RiskControlRule({rule['target']}, confidence={rule['confidence']})`, tested on 500 "
-        "further labelled prompts, leaves prompts with the small model as long as its error on "
+        f"`RiskControlRule({rule['target']}, confidence={rule['confidence']}, cap=1)`, tested on "
+        "500 further labelled prompts, leaves prompts with the small model as long as its error on "
         f"these is shown to be at most {rule['target']}: {_percent(rule['kept'])} of the prompts "
-        f"on average, with an error of {_percent(rule['error'])}. The limit was exceeded in "
-        f"{rule['broken']} of {n} draws; 5 % would be {0.05 * n:.1g}.",
+        f"on average, with an error of {_percent(rule['error'])}{_where(nothing)}. The limit was "
+        f"exceeded in {rule['broken']} of {n} draws; 5 % would be {0.05 * n:.1g}."
+        f"{_kept_nothing(nothing, n)}",
         "",
     ]
 
@@ -177,6 +179,21 @@ def _others(unseen: dict[str, float] | None, n: int) -> str:
     return (
         f"on the {unseen['draws']} other draws of the {n}, which share most of their test prompts "
         f"with those, the gain is {_interval(unseen)}."
+    )
+
+
+def _where(nothing: list[int]) -> str:
+    return " where any were left" if nothing else ""
+
+
+def _kept_nothing(nothing: list[int], n: int) -> str:
+    """Say in which draws nothing could be shown, so that all prompts went to the large model."""
+    if not nothing:
+        return ""
+    seeds = ", ".join(map(str, sorted(nothing)))
+    return (
+        f" In {len(nothing)} of the {n} draws (seeds {seeds}) nothing could be shown, and no "
+        f"prompt was left with the small model; the average counts them as 0 %."
     )
 
 

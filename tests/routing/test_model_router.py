@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 
 from condrisk.datasets import make_routing
-from condrisk.deferral import BatchControlRule, RiskControlRule
+from condrisk.deferral import BatchControlRule, CostRule, RiskControlRule
 from condrisk.routing import ModelRouter, routing_curve
 
 
@@ -125,6 +125,7 @@ WISHES = {
     "price must be finite and not negative": {"price": -1},
     "budget must be a number": {"budget": "much"},
     "capacity needs price": {"target": 0.1, "capacity": {"large": 1}},
+    "capacity must be a mapping": {"price": 0.1, "capacity": {"large": 1.5}},
 }
 
 
@@ -140,7 +141,7 @@ def test_a_rule_keeps_its_guarantee_over_many_fits():
     broken = kept = 0
     for seed in range(10):
         world = make_routing(600, n_models=2, random_state=seed)
-        rule = RiskControlRule(0.3, confidence=0.8)
+        rule = RiskControlRule(0.3, confidence=0.8, cap=1)
         router = ModelRouter(world.costs, rule=rule, cv=2, random_state=seed)
         router.fit(world.X, world.losses)
         new = world.sample(5000, random_state=100 + seed)
@@ -158,7 +159,7 @@ def test_a_rule_for_one_batch_is_refused_with_what_to_do(world):
 
 
 def test_with_a_rule_the_others_are_chosen_among_themselves(world, new):
-    rule = RiskControlRule(0.35, confidence=0.8)
+    rule = RiskControlRule(0.35, confidence=0.8, cap=1)
     router = ModelRouter(world.costs, rule=rule, random_state=0).fit(world.X, world.losses)
     decision = router.route(new.X, price=0.1)
     small = decision.model == "small"
@@ -181,10 +182,55 @@ def test_rows_that_a_rule_for_the_batch_keeps_stay_with_the_cheapest(router, new
 def test_a_rule_for_the_batch_keeps_its_guarantee(router, new):
     loss, risk = new.losses["small"], router.predict_risk(new.X)[:, 0]
     rule = BatchControlRule(0.05, n_labels=300, random_state=0).fit(risk, lambda rows: loss[rows])
-    decision = router.route(new.X, price=0.1, keep=rule.kept_)
+    decision = router.route(new.X, price=0.1, keep=rule)
     kept = decision.model == "small"
     assert kept.any()
     assert loss[kept].sum() <= 0.05 * len(loss)
+    np.testing.assert_array_equal(
+        router.route(new.X, price=0.1, keep=rule.kept_).model == "small", kept
+    )
+    assert decision.guarantee == rule.guarantee_
+
+
+def test_a_rule_for_the_batch_is_no_rule_to_fit(world):
+    """It learns from labels of a batch that is not there yet."""
+    with pytest.raises(ValueError, match=r"BatchControlRule is about one batch.*keep=rule"):
+        ModelRouter(world.costs, rule=BatchControlRule(0.1)).fit(world.X, world.losses)
+    with pytest.raises(TypeError, match="rule must be a rule with a guarantee"):
+        ModelRouter(world.costs, rule=CostRule()).fit(world.X, world.losses)
+
+
+def test_losses_seen_do_not_bound_those_to_come(world):
+    """Errors of 0 and 1 so far may be grades that go further: the bound is the caller's."""
+    with pytest.raises(ValueError, match="cap must be given"):
+        ModelRouter(world.costs, rule=RiskControlRule(0.35)).fit(world.X, world.losses)
+
+
+def test_a_guarantee_for_every_group(world, new):
+    """The rule sees the rows: groups have thresholds of their own, in budgets too."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(world.X).assign(kind=rng.choice(["a", "b"], len(world.X)))
+    rows.columns = rows.columns.astype(str)
+    losses = {n: np.maximum(v, 1.0 * (rows["kind"] == "b")) for n, v in world.losses.items()}
+    losses["large"] = world.losses["large"]
+    rule = RiskControlRule(0.5, confidence=0.8, cap=1, subgroups=["kind"])
+    router = ModelRouter(world.costs, rule=rule, random_state=0).fit(rows, losses)
+    decision = router.route(rows, price=0.1)
+    small = decision.model == "small"
+    assert small[rows["kind"] == "a"].any()
+    assert not small[rows["kind"] == "b"].any()  # where the small model is always wrong
+    assert "each of the 2 groups by kind" in decision.guarantee
+    assert router.route(rows, budget=1.0).cost.mean() == pytest.approx(1.0, rel=0.15)
+
+
+def test_a_target_out_of_reach_leaves_nothing_and_says_so(world, new):
+    rule = RiskControlRule(0.001, confidence=0.99, cap=1)
+    router = ModelRouter(world.costs, rule=rule, random_state=0)
+    with pytest.warns(UserWarning, match="no threshold could be shown"):
+        router.fit(world.X, world.losses)
+    decision = router.route(new.X, price=0.1)
+    assert "small" not in decision.model
+    assert decision.guarantee.startswith("no row is left with small")
 
 
 def test_a_cascade_decides_with_the_first_answer_among_its_inputs():

@@ -1,5 +1,7 @@
 """Routers in files: what comes back, and what is refused."""
 
+import warnings
+
 import numpy as np
 import polars as pl
 import pytest
@@ -20,7 +22,7 @@ def world():
 @pytest.fixture(scope="module")
 def saved(world, tmp_path_factory):
     path = tmp_path_factory.mktemp("router") / "router.skops"
-    rule = RiskControlRule(0.4, confidence=0.8)
+    rule = RiskControlRule(0.4, confidence=0.8, cap=1)
     router = ModelRouter(world.costs, rule=rule, random_state=0).fit(world.X, world.losses)
     new = world.sample(300, random_state=1)
     save_model(router, path, schema=world.X, reference=(new.X, new.losses))
@@ -103,7 +105,20 @@ def test_tables_are_fitted_and_measured(world):
     assert open_router(router) is router
 
 
+def test_a_target_out_of_reach_is_one_note(world):
+    notes = []
+    columns = {"small": "err_small", "large": "err_large"}
+    given = {"losses": columns, "costs": world.costs, "risk_target": 0.001, "cap": 1.0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        router = fit_router(frame_of(world), **given, note=notes.append)
+    (note,) = notes
+    assert note.startswith("no row is left with small, every row goes to large: a mean loss of at")
+    assert router.manifest["rule"].startswith("no row is left with small")
+
+
 WRONG = {
+    "risk_target needs cap": {"risk_target": 0.3},
     "losses and costs must name the same models": {"losses": {"small": "err_small"}},
     "is not a column": {"losses": {"small": "err_smal", "large": "err_large"}},
     "must hold numbers, or true": {"losses": {"small": "text", "large": "err_large"}},

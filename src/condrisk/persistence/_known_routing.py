@@ -26,7 +26,9 @@ KNOWN: dict[str, Known] = {
             "encoder_": k.nothing | k.part("condrisk.learners._encoder.TableEncoder"),
             "_losses": k.part("condrisk.routing._joint.JointLosses", models="models"),
             "difference_share_": _share,
-            "_known_risks": k.tuple_of(k.floats(None, "models"), k.floats(None)),
+            "_known_risks": k.tuple_of(
+                k.floats("known", "models"), k.floats("known"), k.bools("known")
+            ),
         }
     ),
     "condrisk.routing._joint.JointLosses": Known(

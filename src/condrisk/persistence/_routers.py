@@ -58,7 +58,7 @@ def describe_router(model: Any, schema: Schema, target: Any, reference: Any) -> 
         "loss": "its own loss",
         "cost": None,
         "cost_column": None,
-        "rule": None if rule is None else getattr(rule, "guarantee_", None) or repr(rule),
+        "rule": None if rule is None else model.guarantee_ or repr(rule),
         "predictor": f"a router between {', '.join(names)}",
         "schema": schema.to_dict(),
         "classes": None,

@@ -26,8 +26,8 @@ class RoutingDecision:
     price : float or None
         The loss that one unit of cost had to save; None where rows were routed by a target.
     guarantee : str or None
-        What is guaranteed about the rows that the rule left with the cheapest model; None without
-        a rule.
+        What is guaranteed about the rows that the rule left with the cheapest model, or that it
+        could leave none; None without a rule.
     """
 
     model: NDArray[Any]

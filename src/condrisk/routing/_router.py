@@ -20,6 +20,7 @@ from condrisk.learners import TableEncoder
 from condrisk.routing._decision import RoutingDecision
 from condrisk.routing._joint import JointLosses
 from condrisk.routing._policy import by_price, by_target, price_of_budget, within_capacity
+from condrisk.routing._rule import check_keep, check_rule, fit_rule, rows_held_back, statement
 from condrisk.routing._tables import check_costs, check_losses
 
 Floats = NDArray[np.float64]
@@ -80,7 +81,8 @@ class ModelRouter(BaseEstimator):
         Decides which rows are left with the cheapest model (or with `first`), such as
         `condrisk.deferral.RiskControlRule`: with its guarantee about the mean loss of these. Rows
         that it is tested on are held back from learning. `route` chooses among the other models
-        for the other rows.
+        for the other rows. Losses seen do not tell how large a loss can be, so the rule needs its
+        `cap`: 1 for errors, which are 0 or 1.
     cv : int, cross-validation splitter or iterable, default=5
         The folds, which together must hold out each row once.
     n_jobs : int or None, default=None
@@ -101,6 +103,9 @@ class ModelRouter(BaseEstimator):
         to 1; the rest is the difference of models learnt alone.
     rule_ : rule or None
         Fitted.
+    guarantee_ : str or None
+        What the rule guarantees about the rows left with the cheapest model, or that none is left
+        with it because nothing could be shown; None without a rule.
     encoder_ : TableEncoder or None
         What makes numbers of the rows; None where they are numbers already.
     n_features_in_ : int
@@ -139,7 +144,7 @@ class ModelRouter(BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "costs": "no_validation",  # by check_costs, whose messages say more
         "first": [str, None],
-        "rule": [HasMethods(["fit", "defer", "hold_back"]), None],
+        "rule": [HasMethods(["fit"]), None],
         "cv": ["cv_object"],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -203,8 +208,11 @@ class ModelRouter(BaseEstimator):
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, table, ensure_non_negative=True)
+        check_rule(self.rule)
         self.rule_ = None if self.rule is None else seeded(self.rule, self.random_state)
-        kept = self._held_back(table, costs, weight, groups)
+        kept = np.empty(0, dtype=np.intp)
+        if self.rule_ is not None:
+            kept = rows_held_back(self.rule_, table[:, int(np.argmin(costs))], weight, groups)
         used = np.setdiff1d(np.arange(n_rows), kept)
         used = used[~np.isnan(table[used]).all(axis=1)]
         if weight is not None:
@@ -276,49 +284,36 @@ class ModelRouter(BaseEstimator):
             risks = self._losses.fit(numbers, table, mass)
         self.difference_share_ = self._losses.difference_share
         self.held_out_ = HeldOutRisks(risks, table, used, weight)
-        # For budgets, which must work from a file too; no row can be told from its risks.
-        some = np.random.default_rng(seed).permutation(len(risks))[:MOST_RISKS]
-        self._known_risks = risks[some], mass[some]
 
     # -- a rule with a guarantee ----------------------------------------------------------------
+
+    @property
+    def guarantee_(self) -> str | None:
+        """What the rule guarantees about the rows left with the cheapest model."""
+        check_is_fitted(self, "models_")
+        return statement(self.rule_, self.models_[self._cheapest])
 
     @property
     def _cheapest(self) -> int:
         """The model whose rows the rule is about: the one that answers first, or the cheapest."""
         return int(np.argmin(self.costs_))
 
-    def _held_back(
-        self, table: Floats, costs: Floats, weight: Floats | None, groups: Any
-    ) -> NDArray[np.intp]:
-        """Return the rows that are kept for the tests of the rule."""
-        if self.rule_ is None:
-            return np.empty(0, dtype=np.intp)
-        own = table[:, int(np.argmin(costs))]
-        answered = np.flatnonzero(~np.isnan(own))
-        kept = self.rule_.hold_back(
-            len(answered),
-            groups=None if groups is None else np.asarray(groups)[answered],
-            weighted=weight is not None,
-            loss_bound=_loss_bound(own),
-        )
-        return answered[:0] if kept is None else answered[kept]
-
     def _fit_rule(
         self, X: Any, table: Floats, weight: Floats | None, kept: NDArray[np.intp]
     ) -> None:
-        if self.rule_ is None:
-            return
         k, found = self._cheapest, self.held_out_
-        answered = ~np.isnan(found.losses[:, k])
-        pairs = [found.risks[answered, k], found.losses[answered, k]]
-        params: dict[str, Any] = {"loss_bound": _loss_bound(table[:, k])}
-        if weight is not None:
-            params["sample_weight"] = weight[found.rows][answered]
-        if len(kept):
-            risk = self.predict_risk(rows_of(X, kept))[:, k]
-            own = () if weight is None else (weight[kept],)
-            params["calibration"] = (risk, table[kept, k], *own)
-        self.rule_.fit(*pairs, **params)
+        if self.rule_ is not None:
+            risk = self.predict_risk(rows_of(X, kept))[:, k] if len(kept) else np.empty(0)
+            learnt = found.rows, found.risks[:, k]
+            fit_rule(self.rule_, X, table[:, k], weight, learnt, (kept, risk))
+        # For budgets, which must work from a file too; no row can be told from its risks.
+        n_rows, seed = len(found.risks), self._losses.seed
+        some = np.random.default_rng(seed).permutation(n_rows)[:MOST_RISKS]
+        mass = np.ones(n_rows) if found.weight is None else found.weight / found.weight.mean()
+        stays = np.zeros(len(some), dtype=bool)
+        if self.rule_ is not None:
+            stays = self._kept_by_rule(found.risks[some], rows_of(X, found.rows[some]))
+        self._known_risks = found.risks[some], mass[some], stays
 
     # -- using it -----------------------------------------------------------------------------
 
@@ -355,7 +350,7 @@ class ModelRouter(BaseEstimator):
         budget: float | None = None,
         target: float | None = None,
         capacity: Mapping[str, int] | None = None,
-        keep: ArrayLike | None = None,
+        keep: Any = None,
     ) -> RoutingDecision:
         """Choose the model of each row. Give one of price, budget and target.
 
@@ -376,10 +371,11 @@ class ModelRouter(BaseEstimator):
         capacity : mapping of str to int, optional
             With `price`: how many of these rows a model can take. The rows are then assigned as a
             whole, at the least sum of risk + price × cost. One model must be without a limit.
-        keep : array-like of bool, shape (n_samples,), optional
-            Rows that stay with the cheapest model, in place of what `rule` says: the decision of a
-            rule for this very batch, such as ``kept_`` of a `BatchControlRule` that was given the
-            cheapest model's risks. The other rows go to the other models.
+        keep : rule for a batch, or array-like of bool of shape (n_samples,), optional
+            Rows that stay with the cheapest model, in place of what `rule` says: a
+            `condrisk.deferral.BatchControlRule` that was fitted on the cheapest model's risks of
+            this very batch, whose guarantee the decision then tells; or flags. The other rows go
+            to the other models.
 
         Returns
         -------
@@ -388,8 +384,12 @@ class ModelRouter(BaseEstimator):
         """
         check_is_fitted(self, "models_")
         _check_wishes(price, budget, target, capacity)
+        X = _texts_as_rows(X)
         risks = self.predict_risk(X)
-        kept = self._kept_by_rule(risks) if keep is None else _check_keep(keep, len(risks))
+        if keep is None:
+            kept, guarantee = self._kept_by_rule(risks, X), self.guarantee_
+        else:
+            kept, guarantee = check_keep(keep, len(risks))
         others = np.arange(len(self.models_))
         if self.rule_ is not None or keep is not None:
             others = np.delete(others, self._cheapest)
@@ -412,17 +412,15 @@ class ModelRouter(BaseEstimator):
             risks[np.arange(len(risks)), chosen],
             self.costs_[chosen],
             None if price is None else float(price),
-            getattr(self.rule_, "guarantee_", None) if keep is None else None,
+            guarantee,
             X,
         )
 
     def _price_of(self, budget: float, others: NDArray[np.intp], share_kept: float | None) -> float:
         """Return the price at which rows like those of `fit` cost at most the budget."""
-        risks, weight = self._known_risks
+        risks, weight, kept = self._known_risks
         cheapest = self._cheapest
-        if share_kept is None:
-            kept = self._kept_by_rule(risks)
-        else:  # as many as of this batch, those of least risk
+        if share_kept is not None:  # as many as of this batch, those of least risk
             kept = np.zeros(len(risks), dtype=bool)
             kept[
                 np.argsort(risks[:, cheapest], kind="stable")[: round(share_kept * len(risks))]
@@ -430,11 +428,11 @@ class ModelRouter(BaseEstimator):
         fixed = np.where(kept, self.costs_[cheapest], np.nan)
         return price_of_budget(risks[:, others], self.costs_[others], budget, fixed, weight)
 
-    def _kept_by_rule(self, risks: Floats) -> NDArray[np.bool_]:
+    def _kept_by_rule(self, risks: Floats, X: Any) -> NDArray[np.bool_]:
         """Return which rows the rule leaves with the cheapest model."""
         if self.rule_ is None:
             return np.zeros(len(risks), dtype=bool)
-        return ~np.asarray(self.rule_.defer(risks[:, self._cheapest]), dtype=bool)
+        return ~np.asarray(self.rule_.defer(risks[:, self._cheapest], X=X), dtype=bool)
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
@@ -463,19 +461,6 @@ def _texts_as_rows(X: Any) -> Any:
     return X
 
 
-def _check_keep(keep: ArrayLike, n_rows: int) -> NDArray[np.bool_]:
-    kept = np.asarray(keep)
-    if kept.dtype != bool or kept.shape != (n_rows,):
-        raise ValueError(f"keep must be true or false for each of the {n_rows} rows.")
-    return kept
-
-
-def _loss_bound(losses: Floats) -> float:
-    """Return the greatest loss that there can be: 1 where all are 0 or 1, which are errors."""
-    known = losses[~np.isnan(losses)]
-    return 1.0 if np.isin(known, [0.0, 1.0]).all() else np.inf
-
-
 def _check_wishes(price: Any, budget: Any, target: Any, capacity: Any) -> None:
     given = {"price": price, "budget": budget, "target": target}
     named = [name for name, value in given.items() if value is not None]
@@ -487,7 +472,19 @@ def _check_wishes(price: Any, budget: Any, target: Any, capacity: Any) -> None:
         raise TypeError(f"{named[0]} must be a number, got {value!r}.")
     if not np.isfinite(value) or (named[0] != "target" and value < 0):
         raise ValueError(f"{named[0]} must be finite and not negative, got {value!r}.")
-    if capacity is not None and price is None:
+    if capacity is None:
+        return
+    if price is None:
         raise ValueError(
             "capacity needs price: rows are assigned at the least risk + price × cost."
         )
+    if not isinstance(capacity, Mapping) or not all(map(_is_count, capacity.values())):
+        raise TypeError(
+            f"capacity must be a mapping from models to how many rows they can take, got "
+            f"{capacity!r}."
+        )
+
+
+def _is_count(value: Any) -> bool:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return bool(whole and value >= 0)

@@ -36,7 +36,7 @@ def folder(tmp_path_factory):
     )  # fmt: skip
     assert made.exit_code == 0, made.output
     assert "APGR" in made.output
-    assert "rows left with small: mean loss of accepted rows <= 0.5" in made.output
+    assert "rows left with small: mean min(loss, 1) of accepted rows <= 0.5" in made.output
     return folder
 
 
@@ -51,6 +51,47 @@ def test_new_rows_are_routed(folder):
     assert routed.height == 50
     costs = {"small": 0.2, "large": 0.6}
     assert all(costs[m] == c for m, c in zip(routed["model"], routed["cost"], strict=True))
+
+
+def test_models_take_no_more_rows_than_they_can(folder):
+    """The table is assigned as a whole, and the price decides who is worth a place."""
+    args = ["score", folder / "router.skops", folder / "new.csv", "--price", 0.01]
+    done = run(*args, "--capacity", "small=9", "-o", folder / "few.csv")
+    assert done.exit_code == 2  # the rule decides who is left with small
+    assert "capacity names 'small', which is none of the models ['large']" in done.output
+    plain = folder / "plain.skops"
+    run("route-fit", folder / "answers.csv", *FIT, *COSTS, "-o", plain)
+    args = ["score", plain, folder / "new.csv", "--price", 0.01]
+    run(*args, "-o", folder / "any.csv")
+    free = pl.read_csv(folder / "any.csv")["model"].to_list().count("large")
+    done = run(*args, "--capacity", "large=5", "-o", folder / "few.csv")
+    assert done.exit_code == 0, done.output
+    assert free > pl.read_csv(folder / "few.csv")["model"].to_list().count("large") == 5
+    for wrong, message in {
+        ("large=many",): "must be a whole number",
+        ("huge=1",): "none of the models",
+        ("large=1", "--batch-rows", 10): "--capacity and --batch-rows exclude each other",
+    }.items():
+        done = run(*args, "--capacity", *wrong, "-o", folder / "no.csv")
+        assert done.exit_code == 2
+        assert message in done.output
+    assert not (folder / "no.csv").exists()
+
+
+def test_a_target_that_cannot_be_shown_is_told_everywhere(folder):
+    done = run(
+        "route-fit", folder / "answers.csv", *FIT, *COSTS, "--risk-target", 0.001,
+        "-o", folder / "strict.skops",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "Warning" not in done.output
+    assert "no row is left with small, every row goes to large" in " ".join(done.output.split())
+    args = ["score", folder / "strict.skops", folder / "new.csv", "--price", 0, "-o"]
+    done = run(*args, folder / "strict.csv")
+    assert "no row is left with small, since this could not be shown" in done.output
+    summary = json.loads(run(*args, folder / "strict.parquet", "--json").stdout)
+    assert summary["models"] == {"large": 50}
+    assert summary["guarantee"].startswith("no row is left with small")
 
 
 def test_bad_rows_are_rejected_with_the_reason(folder):

@@ -53,7 +53,25 @@ def test_each_request_gets_its_own_rows_and_wish(router):
     assert ask(router, {"rows": [], "price": 1})[0].json() == {"routes": []}
 
 
+def test_a_request_may_limit_what_a_model_takes(router):
+    """The limit is for the rows of that request, whoever else asks at the same time."""
+    X = np.random.default_rng(1).normal(size=(12, 6))
+    asked = {"rows": rows_of(X), "price": 0.01}
+    limited = asked | {"capacity": {"large": 2}}
+    for response, capacity in zip(ask(router, limited, asked, limited), (2, 12, 2), strict=True):
+        models = [route["model"] for route in response.json()["routes"]]
+        expected = router.router.route(X, price=0.01, capacity={"large": capacity})
+        assert models == expected.model.tolist()
+        assert models.count("large") <= capacity
+
+
 REFUSED = {
+    "capacity needs price": {
+        "rows": rows_of(np.zeros((1, 6))),
+        "target": 1,
+        "capacity": {"large": 1},
+    },
+    "capacity must be a mapping": {"rows": rows_of(np.zeros((1, 6))), "price": 1, "capacity": 3},
     "one of price": {"rows": []},
     "unknown key": {"rows": [], "price": 1, "cost": 1},
     "must be a number": {"rows": [], "price": "1"},

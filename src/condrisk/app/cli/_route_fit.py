@@ -15,6 +15,7 @@ from condrisk.app.cli._tables import (
     Decimal,
     Query,
     Sheet,
+    pairs,
     parse_source,
     table_options,
 )
@@ -73,7 +74,10 @@ def route_fit(
     ] = None,
     cap: Annotated[
         float | None,
-        typer.Option(help="For --risk-target: larger losses count as this. 0 and 1 need none."),
+        typer.Option(
+            help="For --risk-target: the greatest loss, larger ones count as this. 1 where losses "
+            "are 0 and 1; columns of true and false need none."
+        ),
     ] = None,
     holdout: Annotated[
         float,
@@ -124,10 +128,8 @@ def route_fit(
         if risk_target is None:
             needs("--risk-target", confidence=confidence, cap=cap)
         options = table_options(sheet, query, decimal, date_format)
-        columns = _pairs(losses, "--losses", "COLUMN")
-        prices = {
-            name: _cost(name, text) for name, text in _pairs(costs, "--costs", "COST").items()
-        }
+        columns = pairs(losses, "--losses", "COLUMN")
+        prices = {name: _cost(name, text) for name, text in pairs(costs, "--costs", "COST").items()}
         check_inputs(None, table, options=options)
         check_output(output, overwrite=overwrite)
         with progress(f"reading {table}") as update:
@@ -168,19 +170,6 @@ def route_fit(
             f"Written to {output} ({output.stat().st_size / 1024:,.0f} KiB). "
             f"New rows: condrisk score {output} NEW.csv --price 0.1 -o ROUTED.csv"
         )
-
-
-def _pairs(given: list[str], option: str, what: str) -> dict[str, str]:
-    """Return what was given as NAME=VALUE, each name once."""
-    found: dict[str, str] = {}
-    for text in given:
-        name, sign, value = text.partition("=")
-        if not (name and sign and value):
-            raise ValueError(f"{option} must be MODEL={what}, got {text!r}.")
-        if name in found:
-            raise ValueError(f"{option} names the model {name!r} twice.")
-        found[name] = value
-    return found
 
 
 def _cost(name: str, text: str) -> float:

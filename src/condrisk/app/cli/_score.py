@@ -24,6 +24,7 @@ from condrisk.app.cli._tables import (
     Query,
     Sheet,
     Source,
+    pairs,
     parse_source,
     table_options,
 )
@@ -109,6 +110,14 @@ def score(
         typer.Option(
             help="Of a router, instead: the greatest expected loss of a row; each has the cheapest "
             "model that meets it."
+        ),
+    ] = None,
+    capacity: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Of a router, with --price: a model and how many rows of the table it can take; "
+            "may be given several times. The table is then routed as a whole, in memory.",
+            metavar="MODEL=ROWS",
         ),
     ] = None,
     defer_outside: Annotated[
@@ -218,7 +227,7 @@ def score(
         check_output(written, overwrite=True)
         if piped and as_json:
             raise ValueError("--json and -o - both print to standard output: give one of them.")
-        wish = {"price": price, "budget": budget, "target": target}
+        wish: dict[str, Any] = {"price": price, "budget": budget, "target": target}
         routes = is_router_file(model)
         if routes:
             only_for(
@@ -232,11 +241,13 @@ def score(
                 threads=threads,
                 engine=engine is not Engine.local,
             )
+            exclusive(capacity=capacity, batch_rows=batch_rows)
+            wish["capacity"] = _capacity(capacity)
             summary = _route(
                 model, table, written, wish, options, trust, batch_rows, prefix, overwrite
             )
         else:
-            only_for("a model that is no router", **wish)
+            only_for("a model that is no router", capacity=capacity, **wish)
             from condrisk.app.scoring import score_file
 
             with _progress() as update:
@@ -278,7 +289,7 @@ def _route(
     model: Path,
     table: Path,
     output: Path,
-    wish: dict[str, float | None],
+    wish: dict[str, Any],
     options: TableOptions,
     trust: list[str] | None,
     batch_rows: int | None,
@@ -300,6 +311,20 @@ def _route(
     )
 
 
+def _capacity(given: list[str] | None) -> dict[str, int] | None:
+    """Return how many rows each model can take."""
+    if given is None:
+        return None
+    found = {}
+    for name, text in pairs(given, "--capacity", "ROWS").items():
+        if not text.isdecimal():
+            raise ValueError(
+                f"--capacity {name}={text}: the number of rows must be a whole number."
+            )
+        found[name] = int(text)
+    return found
+
+
 def _show_routes(summary: RouteSummary, *, piped: bool) -> None:
     """Say which model answers how many rows."""
 
@@ -318,6 +343,8 @@ def _show_routes(summary: RouteSummary, *, piped: bool) -> None:
         )
     else:
         note("no row could be routed")
+    if summary.guarantee is not None:
+        tell(f"  {summary.guarantee}")
     if summary.rejected:
         file = "above" if piped else str(summary.rejects)
         tell(f"{summary.rejected:,} rows rejected, each with the reason: {file}")

@@ -1,4 +1,4 @@
-"""Options of every command that reads a table."""
+"""Options of every command that reads a table, and how options with an = are read."""
 
 from __future__ import annotations
 
@@ -69,3 +69,16 @@ def table_options(
 ) -> TableOptions:
     """Return what the user says of a table."""
     return TableOptions(sheet, query, decimal, tuple(date_formats or ()))
+
+
+def pairs(given: list[str], option: str, what: str) -> dict[str, str]:
+    """Return what was given as NAME=VALUE, each name once."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, sign, value = text.partition("=")
+        if not (name and sign and value):
+            raise ValueError(f"{option} must be MODEL={what}, got {text!r}.")
+        if name in found:
+            raise ValueError(f"{option} names the model {name!r} twice.")
+        found[name] = value
+    return found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -53,7 +55,8 @@ def fit_router(
     confidence : float, default=0.95
         For `risk_target`.
     cap : float or None, default=None
-        For `risk_target` with losses that have no greatest value: larger ones count as this.
+        For `risk_target`: the greatest loss, larger ones count as this. Needed unless the losses
+        are true and false: numbers do not tell how large others can be, not even 0 and 1.
     holdout : float, default=0.2
         The share of the rows to measure on.
     drop, only : sequence of str
@@ -87,16 +90,11 @@ def fit_router(
     inputs = _inputs(frame, list(losses.values()), drop, only, note)
     rule = None
     if risk_target is not None:
-        from condrisk.deferral import RiskControlRule
-
-        rule = RiskControlRule(risk_target, confidence=confidence, cap=cap)
+        rule = _rule(risk_target, confidence, cap, frame.select(losses.values()))
     train, held = _split(table, frame.height, holdout, random_state)
     ordered = {name: table[name] for name in costs}
-    try:
-        router = ModelRouter(dict(costs), first=first, rule=rule, random_state=random_state)
-        router.fit(inputs[train], {name: values[train] for name, values in ordered.items()})
-    except (ValueError, TypeError) as error:
-        raise TableError(str(error)) from None
+    router = ModelRouter(dict(costs), first=first, rule=rule, random_state=random_state)
+    _fit(router, inputs[train], {name: values[train] for name, values in ordered.items()}, note)
     reference = None
     if len(held):
         reference = inputs[held], {name: values[held] for name, values in ordered.items()}
@@ -105,6 +103,43 @@ def fit_router(
     return open_router(
         router, schema=Schema.infer(inputs[train]), target=dict(losses), reference=reference
     )
+
+
+def _rule(target: float, confidence: float, cap: float | None, losses: pl.DataFrame) -> Any:
+    """Return the rule; true and false are 1 and 0 and nothing else, of numbers nobody knows."""
+    from condrisk.deferral import RiskControlRule
+
+    if cap is None and all(dtype == pl.Boolean for dtype in losses.dtypes):
+        cap = 1.0
+    if cap is None:
+        raise TableError(
+            "risk_target needs cap, the greatest loss: a larger one than those in the table would "
+            "break the guarantee. Give cap=1 where losses are 0 and 1, which are errors."
+        )
+    return RiskControlRule(target, confidence=confidence, cap=cap)
+
+
+def _fit(router: ModelRouter, X: pl.DataFrame, losses: Any, note: Callable[[str], None]) -> None:
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        try:
+            router.fit(X, losses)
+        except (ValueError, TypeError) as error:
+            raise TableError(str(error)) from None
+    rule: Any = router.rule_
+    if getattr(rule, "feasible_", True):  # a solver's troubles show in the figures
+        messages = [str(w.message) for w in warned if w.category is UserWarning]
+    else:
+        cheapest = router.models_[int(np.argmin(router.costs_))]
+        others = [name for name in router.models_ if name != cheapest]
+        messages = [
+            f"no row is left with {cheapest}, every row goes to {' or '.join(others)}: a mean loss "
+            f"of at most {rule.target:g} could not be shown with confidence {rule.confidence:g} "
+            f"from {rule.n_calibration_:,} rows set aside. A greater target, a lower confidence or "
+            f"more rows may help."
+        ]
+    for text in dict.fromkeys(messages):
+        note(text)
 
 
 def _check(

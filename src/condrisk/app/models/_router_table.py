@@ -59,13 +59,21 @@ class RouterTable:
         """Return rows that passed `condrisk.app.tables.check_rows` as the router takes them."""
         return encode_rows(frame, self.schema)
 
-    def route(self, frame: pl.DataFrame, **wish: float | None) -> RoutingDecision:
+    def route(
+        self,
+        frame: pl.DataFrame,
+        *,
+        capacity: Mapping[str, int] | None = None,
+        **wish: float | None,
+    ) -> RoutingDecision:
         """Choose the model of each row.
 
         Parameters
         ----------
         frame : polars.DataFrame
             Rows that passed `condrisk.app.tables.check_rows`.
+        capacity : mapping of str to int, optional
+            How many of these rows a model can take, with price.
         **wish : float
             One of price, budget and target, as `ModelRouter.route` takes them.
 
@@ -75,7 +83,7 @@ class RouterTable:
             With `model`, `risk` and `cost`.
         """
         try:
-            return self.router.route(self.encode(frame), **wish)
+            return self.router.route(self.encode(frame), capacity=capacity, **wish)
         except (ValueError, TypeError) as error:
             raise TableError(str(error)) from None
 

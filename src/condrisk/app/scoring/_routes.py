@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -27,6 +27,7 @@ from condrisk.app.tables import (
 )
 
 ROUTED = ("model", "risk", "cost")
+_ALL_ROWS = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,9 @@ class RouteSummary:
         How many rows each model answers.
     mean_risk, mean_cost : float or None
         The loss to expect of a routed row, and what is spent on it.
+    guarantee : str or None
+        What is guaranteed about the rows left with the cheapest model, or that none could be left
+        with it; None for a router without a rule.
     notes : list of str
         What had to be guessed about the input.
     """
@@ -57,6 +61,7 @@ class RouteSummary:
     models: dict[str, int]
     mean_risk: float | None
     mean_cost: float | None
+    guarantee: str | None = None
     notes: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
@@ -73,6 +78,7 @@ def route_file(
     price: float | None = None,
     budget: float | None = None,
     target: float | None = None,
+    capacity: Mapping[str, int] | None = None,
     options: TableOptions = TableOptions(),  # noqa: B008
     trusted: Iterable[str] = (),
     batch_rows: int | None = None,
@@ -93,12 +99,15 @@ def route_file(
         The rows, and where to write; the ending tells the format.
     price, budget, target : float, optional
         One of them, as `condrisk.routing.ModelRouter.route` takes it.
+    capacity : mapping of str to int, optional
+        With `price`: how many rows of the file a model can take. The file is then routed as a
+        whole, and has to fit into memory.
     options : TableOptions, optional
         How to read the rows, as far as they do not tell.
     trusted : iterable of str
         For a file, as `condrisk.persistence.load_model` takes it.
     batch_rows : int or None, default=None
-        How many rows to route at a time.
+        How many rows to route at a time, without `capacity`.
     prefix : str, default=""
         Put before the names of the new columns.
     overwrite : bool, default=False
@@ -110,7 +119,11 @@ def route_file(
         Counts, and where the files are.
     """
     router = open_router(model, trusted=trusted)
-    wish = {"price": price, "budget": budget, "target": target}
+    wish = {"price": price, "budget": budget, "target": target, "capacity": capacity}
+    if capacity is not None:
+        if batch_rows is not None:
+            raise TableError("batch_rows means nothing with capacity: all rows are routed at once.")
+        batch_rows = _ALL_ROWS
     output = Path(output)
     written_format(output)
     check_output(output, overwrite=overwrite)
@@ -139,7 +152,7 @@ def route_file(
         notes = list(table.notes)
     if not tally.rejected:
         rejects.unlink(missing_ok=True)  # of an earlier run
-    return tally.summary(output, rejects, notes)
+    return tally.summary(output, rejects, router.router.guarantee_, notes)
 
 
 class _Tally:
@@ -149,7 +162,9 @@ class _Tally:
         self.rejected, self.models = 0, Counter[str]()
         self.risk = self.cost = 0.0
 
-    def summary(self, output: Path, rejects: Path, notes: list[str]) -> RouteSummary:
+    def summary(
+        self, output: Path, rejects: Path, guarantee: str | None, notes: list[str]
+    ) -> RouteSummary:
         n = self.models.total()
         return RouteSummary(
             output=output,
@@ -160,6 +175,7 @@ class _Tally:
             models=dict(self.models.most_common()),
             mean_risk=self.risk / n if n else None,
             mean_cost=self.cost / n if n else None,
+            guarantee=guarantee,
             notes=notes,
         )
 
@@ -176,7 +192,7 @@ def _check_names(names: Iterable[str], router: RouterTable, prefix: str) -> None
 
 
 def _routed(
-    router: RouterTable, batch: Batch, wish: dict[str, float | None], tally: _Tally
+    router: RouterTable, batch: Batch, wish: dict[str, Any], tally: _Tally
 ) -> tuple[pa.Table, dict[str, pa.Array], pa.Table]:
     """Return the good rows of a batch, their models, and the bad rows with the reasons."""
     frame = to_polars(batch.values(list(router.schema.names)), "the table")

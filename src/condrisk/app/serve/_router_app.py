@@ -41,6 +41,7 @@ class _Job(NamedTuple):
 
     rows: list[Row]
     wish: tuple[str, float]
+    capacity: dict[str, int] | None = None
 
 
 def create_router_app(
@@ -57,7 +58,8 @@ def create_router_app(
     """Make the web application of a router.
 
     ``POST /route`` takes rows as JSON, with one of price, budget and target, and says for each
-    which model answers it, with its risk and its cost. A request is routed whole or not at all.
+    which model answers it, with its risk and its cost. With price, capacity may say how many of
+    these rows a model can take. A request is routed whole or not at all.
     ``/`` is the report of the router; ``/health``, ``/model`` and ``/metrics`` are for machines.
 
     Parameters
@@ -125,10 +127,12 @@ async def _as_refusal(request: Request, error: Exception) -> Response:
 
 
 def _other_routes(router: RouterTable, metrics: Metrics) -> list[Route]:
-    first = escape(next(iter(router.costs)))
+    first, last = (escape(name) for name in (next(iter(router.costs)), list(router.costs)[-1]))
     panel = (
         "<p>POST /route takes <code>{&quot;rows&quot;: [{…}], &quot;price&quot;: 0.1}</code>, or "
-        "budget or target in place of price, and answers <code>{&quot;routes&quot;: "
+        "budget or target in place of price, with price perhaps <code>&quot;capacity&quot;: "
+        f"{{&quot;{last}&quot;: 100}}</code>, the most rows of this request that a model can take; "
+        "it answers <code>{&quot;routes&quot;: "
         f"[{{&quot;model&quot;: &quot;{first}&quot;, …}}]}}</code>.</p>"
     )
     front = render_router(router.manifest, panel=panel)
@@ -214,8 +218,9 @@ class _RouteEndpoint:
             raise RefusedError(400, f"The body is not JSON: {error}.") from None
         if type(request) is not dict:
             raise RefusedError(422, 'The body must be an object such as {"rows": [{…}]}.')
+        capacity = request.pop("capacity", None)
         wish = self._wish(request)
-        return _Job(self._reader.read_rows(request), wish)
+        return _Job(self._reader.read_rows(request), wish, capacity)
 
     @staticmethod
     def _wish(request: dict[str, Any]) -> tuple[str, float]:
@@ -231,12 +236,15 @@ class _RouteEndpoint:
         return name, float(value)
 
     def _route_all(self, jobs: list[_Job]) -> list[Any]:
-        """Return what came of each job; those with one wish are routed together."""
+        """Return what came of each job; those with one wish and no capacity are together."""
         found: list[Any] = [None] * len(jobs)
-        for wish in dict.fromkeys(job.wish for job in jobs):
-            own = [k for k, job in enumerate(jobs) if job.wish == wish]
+        together: dict[Any, list[int]] = {}
+        for k, job in enumerate(jobs):
+            together.setdefault(job.wish if job.capacity is None else k, []).append(k)
+        for own in together.values():
+            _, wish, capacity = jobs[own[0]]
             try:
-                routes = self._route([row for k in own for row in jobs[k].rows], wish)
+                routes = self._route([row for k in own for row in jobs[k].rows], wish, capacity)
             except TableError as error:
                 for k in own:
                     found[k] = RefusedError(422, str(error))
@@ -247,11 +255,13 @@ class _RouteEndpoint:
                 start += len(jobs[k].rows)
         return found
 
-    def _route(self, rows: list[Row], wish: tuple[str, float]) -> list[dict[str, Any]]:
+    def _route(
+        self, rows: list[Row], wish: tuple[str, float], capacity: dict[str, int] | None
+    ) -> list[dict[str, Any]]:
         began = perf_counter()
         columns = zip(self._types.items(), zip(*rows, strict=True), strict=True)
         frame = pl.DataFrame([pl.Series(name, cells, kind) for (name, kind), cells in columns])
-        decision = self._router.route(frame, **{wish[0]: wish[1]})
+        decision = self._router.route(frame, capacity=capacity, **{wish[0]: wish[1]})
         self._metrics.batch_rows.observe(len(rows))
         self._metrics.batch_seconds.observe(perf_counter() - began)
         self._metrics.risk += float(decision.risk.sum())
