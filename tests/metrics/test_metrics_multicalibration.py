@@ -3,6 +3,8 @@
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose
 
@@ -35,7 +37,7 @@ def test_each_segment_is_what_the_definition_says():
     for k, name in enumerate(found.name):
         inside = np.ones(60, bool)
         if name != "all rows":
-            column, value = name.removeprefix("column ").split(": ")
+            column, value = name.removeprefix("column ").split(" = ")
             inside = labels[:, int(column)] == int(value)
         assert_allclose([found.error[k], found.sigma[k]], slow(loss[inside], risk[inside]))
         assert_allclose(found.mean_loss[k], loss[inside].mean())
@@ -106,3 +108,32 @@ def test_segments_may_overlap_and_have_names():
         multicalibration_error(loss, risk, masks, scale="percent")
     with pytest.raises(ValueError, match="segments must have a label"):
         multicalibration_error(loss, risk, [1, 2])
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_columns_of_a_frame_keep_their_names(frame):
+    loss, risk, labels = rows()
+    found = segment_calibration(
+        loss,
+        risk,
+        frame({"city": np.array(["Oslo", "Rome", "Bern"])[labels[:, 0]], "kind": labels[:, 1]}),
+    )
+    assert set(found.name) == {
+        "all rows", "city = Oslo", "city = Rome", "city = Bern", "kind = 0", "kind = 1", "kind = 2"
+    }  # fmt: skip
+    plain = segment_calibration(loss, risk, labels)
+    assert_allclose(found.sigma, plain.sigma)
+
+
+def test_numbers_of_many_values_are_thirds_and_many_labels_are_refused():
+    loss, risk, _ = rows(600)
+    age = np.arange(600) % 400 * 0.1
+    found = segment_calibration(loss, risk, pd.DataFrame({"age": age}))
+    assert set(found.name) == {"all rows", "age <= 9.967", "9.967 < age <= 19.93", "age > 19.93"}
+    assert found.n_rows[found.name.index("all rows")] == 600
+    alone = segment_calibration(loss, risk, age)
+    assert set(alone.name) == {"all rows", "value <= 9.967", "9.967 < value <= 19.93", "value > 19.93"}
+    gaps = np.where(np.arange(600) < 90, np.nan, age)
+    assert "age = missing" in segment_calibration(loss, risk, pd.DataFrame({"age": gaps})).name
+    with pytest.raises(ValueError, match="column 0 has 400 values, more than 50"):
+        segment_calibration(loss, risk, age.astype(str))

@@ -161,3 +161,43 @@ def test_trees_that_find_nothing_change_little():
         level = MulticalibratedRisk(risk, segments=[]).fit(X, y).predict_risk(new)
         away.append(np.sqrt(risk_error(level, found)) / g.mean())
     assert np.mean(away) < 0.2
+
+
+@pytest.mark.parametrize("segments", [[1], None])
+def test_groups_are_never_torn_apart(segments):
+    """What is kept, and what corrects held-out risks, shares no group with the rest."""
+    rng = np.random.default_rng(7)
+    X, y, _ = world(rng, 600, (1.0, 3.0, 1.0))
+    groups = np.repeat(np.arange(60), 10)[rng.permutation(600)]
+    inner = RegressionRisk(LinearRegression(), regressor=Ridge(), cv=3, random_state=0)
+    risk = MulticalibratedRisk(inner, segments=segments, random_state=0)
+    risk.fit(X, y, groups=groups)
+    held = risk.held_out_
+    assert_array_equal(held.groups, groups[held.rows])
+    rest = np.setdiff1d(np.arange(600), held.rows)
+    assert not set(groups[held.rows]) & set(groups[rest])
+    assert 120 < len(held.rows) < 240
+    # A group's losses do not reach its own held-out risks, but those of others.
+    own = groups == held.groups[0]
+    changed = np.where(own, y + 100.0, y)
+    other = clone(risk).fit(X, changed, groups=groups).held_out_
+    mine = held.groups == held.groups[0]
+    assert_allclose(other.risks[mine], held.risks[mine])
+    assert not np.allclose(other.risks[~mine], held.risks[~mine])
+
+
+def test_what_a_group_is_off_by_is_no_evidence_of_a_segment():
+    """Rows of a group err together: as many rows as are here look like evidence, groups do not."""
+    away = {True: [], False: []}
+    for k in range(5):
+        rng = np.random.default_rng([8, k])
+        X, _, g = world(rng, 1000)
+        groups = np.repeat(np.arange(20), 50)
+        X[:, 1] = np.repeat(rng.integers(4, size=20), 50)  # a column that says little but the group
+        y = np.sqrt(g * rng.exponential(size=20)[groups])
+        for told in away:
+            risk = MulticalibratedRisk(frozen(), segments=[1])
+            risk.fit(X, y, groups=groups if told else None)
+            level = risk.corrections_[0][1]
+            away[told].append(np.std([f for _, f in risk.corrections_[1:]] or [0.0]) + 0 * level)
+    assert np.mean(away[True]) < 0.5 * np.mean(away[False])

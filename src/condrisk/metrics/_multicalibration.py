@@ -1,16 +1,20 @@
 """Whether rows of a given risk lose what the risk says, in every segment of the rows."""
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from condrisk._blocks import tied_blocks
+from condrisk._groups import Group, column_of, groups_of_bins, groups_of_values, masks
 from condrisk._validation import Vector, check_vectors, check_weight
 
 Segments = Mapping[str, ArrayLike] | ArrayLike
 EVERYTHING = "all rows"
+# Numbers with more values are thirds of their rows; labels with more would be too small segments.
+MOST_VALUES, N_BINS = 50, 3
 
 
 class SegmentCalibration(NamedTuple):
@@ -51,8 +55,9 @@ def segment_calibration(
         Estimated loss of the prediction for each row.
     segments : mapping of str to array-like, or array-like
         A mapping of names to flags of shape (n_samples,), true for the rows of the segment; or
-        labels of shape (n_samples,) or (n_samples, n_columns), of which each value of each column
-        is a segment.
+        labels, a frame or an array of shape (n_samples,) or (n_samples, n_columns), of which each
+        value of each column is a segment. Of numbers with more than 50 values each third of the
+        rows is one; other columns with more are refused.
     sample_weight : array-like of shape (n_samples,), default=None
         How often each row counts, as if it were given so many times.
 
@@ -167,28 +172,49 @@ def multicalibration_error(
 
 def _masks(segments: Segments, n: int) -> dict[str, NDArray[np.bool_]]:
     if isinstance(segments, Mapping):
-        masks = {str(name): np.asarray(rows) for name, rows in segments.items()}
-        for name, rows in masks.items():
+        given = {str(name): np.asarray(rows) for name, rows in segments.items()}
+        for name, rows in given.items():
             if rows.dtype != bool or rows.shape != (n,):
                 raise ValueError(
                     f"segments[{name!r}] must be one truth value for each of the {n} rows, got "
                     f"{rows.dtype} of shape {rows.shape}"
                 )
-        return masks
-    labels = np.asarray(segments)
-    if labels.ndim == 1:
-        labels = labels[:, None]
-    if labels.ndim != 2 or len(labels) != n:
+        return given
+    if hasattr(segments, "columns"):
+        columns: list[str | int] = list(range(len(segments.columns)))
+        names = [str(name) for name in segments.columns]
+        labels: Any = segments
+    else:
+        labels = np.asarray(segments)
+        columns, names = list(range(labels.shape[1] if labels.ndim == 2 else 1)), []
+        if labels.ndim == 1:
+            labels = labels[:, None]
+    if len(labels.shape) != 2 or len(labels) != n:
         raise ValueError(
             f"segments must have a label for each of the {n} rows, got shape {labels.shape}"
         )
-    several = labels.shape[1] > 1
-    found = {}
-    for k, column in enumerate(labels.T):
-        text = column.astype(str)
-        for value in np.unique(text):
-            found[f"column {k}: {value}" if several else str(value)] = text == value
-    return found
+    groups = [group for column in columns for group in _groups(labels, column)]
+    flags = masks(groups, labels, what="segments")
+    called = (_name(group, names, alone=len(columns) == 1) for group in groups)
+    return dict(zip(called, flags, strict=True))
+
+
+def _groups(labels: Any, column: str | int) -> list[Group]:
+    """Return a group for each value of a column, or of numbers with many for each third."""
+    values = column_of(labels, column, "segments")
+    if values.dtype.kind in "iuf" and len(np.unique(values)) > MOST_VALUES:
+        return groups_of_bins(
+            labels, [column], n_bins=N_BINS, most_values=MOST_VALUES, what="segments"
+        )
+    return groups_of_values(labels, [column], most=MOST_VALUES, what="segments")
+
+
+def _name(group: Group, names: list[str], *, alone: bool) -> str:
+    if names:
+        return replace(group, column=names[int(group.column)]).name
+    if alone:
+        return group.value if group.value is not None else replace(group, column="value").name
+    return group.name
 
 
 def _measured(

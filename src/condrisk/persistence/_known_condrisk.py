@@ -369,7 +369,7 @@ def _check_found_segments(found: Part) -> None:
     require(factors == [(n,) for n in sizes], "segments with odd factors")
 
 
-_level = k.part("condrisk.risk._segment_corrections.Level")
+_level = k.part("condrisk.risk._level.Level")
 _SEGMENTS = {
     **_of(
         "risk._multicalibrated",
@@ -385,7 +385,7 @@ _SEGMENTS = {
         ),
     ),
     **_of(
-        "risk._segment_corrections",
+        "risk._level",
         "Level",
         factor=_number,
         share=k.real(0, 1),
@@ -397,8 +397,16 @@ _SEGMENTS = {
         level=_level,
         steps=k.items(k.tuple_of(k.whole(0, 100_000), _number), most=1_000),
     ),
+    **_of(
+        "risk._relearnt",
+        "Relearnt",
+        regressor=k.part("condrisk.learners._loss_regressor.LossRegressor"),
+        level=_level,
+        share=k.real(0, 1),
+    ),
     "condrisk.risk._segment_corrections.FoundSegments": Known(
         {
+            "relearnt": k.nothing | k.part("condrisk.risk._relearnt.Relearnt"),
             "level": _level,
             "least": _number,
             "trees": k.items(k.part("sklearn.tree._classes.DecisionTreeRegressor"), most=1_000),

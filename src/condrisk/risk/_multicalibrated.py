@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.model_selection import KFold
+from sklearn.model_selection import GroupShuffleSplit
 from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval, Real
 from sklearn.utils.metaestimators import available_if
@@ -19,11 +20,11 @@ from condrisk._state import leaves_rows_out
 from condrisk._validation import check_weight, validated
 from condrisk.learners import TableEncoder
 from condrisk.risk._held_out import HeldOut
+from condrisk.risk._relearnt import Known
 from condrisk.risk._segment_corrections import FoundSegments, GivenSegments
 
 Floats = NDArray[np.float64]
 
-N_FOLDS = 5
 # Segments of numbers with more values than this are thirds of their rows.
 MOST_VALUES, N_BINS = 10, 3
 
@@ -82,9 +83,12 @@ class MulticalibratedRisk(MetaEstimatorMixin, BaseEstimator):
     multiplied by 1 + (1 − 1/z²) R / Σ g: as large as the evidence for it (the shrinkage of James
     and Stein).
 
-    *Segments found.* The same for the leaves of one tree after the other, of which each correction
-    is followed a tenth of the way. The rows that a tree has chosen its leaves by say nothing of
-    how far they are off.
+    *Segments found.* A risk that is fitted here remembers held-out losses and risks of its own
+    rows (`held_out_`). A `LossRegressor` learns from these and from the rows kept, with the risk
+    among its inputs; the rows kept tell how much of it is mixed into the risk. Then the same as
+    for given segments for the leaves of one tree after the other, of which each correction is
+    followed a tenth of the way. The rows that a tree has chosen its leaves by say nothing of how
+    far they are off.
 
     Examples
     --------
@@ -136,6 +140,7 @@ class MulticalibratedRisk(MetaEstimatorMixin, BaseEstimator):
         *,
         sample_weight: ArrayLike | None = None,
         prediction: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         **params: Any,
     ) -> Self:
         """Fit the risk estimator unless it is frozen, then correct it on rows it has not seen.
@@ -150,6 +155,10 @@ class MulticalibratedRisk(MetaEstimatorMixin, BaseEstimator):
             Weights, for risk and correction.
         prediction : array-like, optional
             Only for an external predictor: its responses.
+        groups : array-like of shape (n_samples,), optional
+            Rows of one group are kept together wherever rows are held out, and err together: what
+            a segment is off by has to be clear beside what its groups are off by. Passed on to
+            the risk estimator's fit, unless it is frozen.
         **params : dict
             Passed on to the risk estimator's fit: one value a row, or not divided.
 
@@ -166,19 +175,17 @@ class MulticalibratedRisk(MetaEstimatorMixin, BaseEstimator):
         X, y = indexable(X, y)
         n = _num_samples(X)
         weight = None if sample_weight is None else np.asarray(sample_weight)
-        given = {"sample_weight": weight, "prediction": prediction, **params}
+        given = {"sample_weight": weight, "prediction": prediction, "groups": groups, **params}
         given = {name: value for name, value in given.items() if value is not None}
         random = check_random_state(self.random_state)
         if is_frozen(self.risk):
-            self.risk_, kept = self.risk, np.arange(n)
+            self.risk_, kept, rest = self.risk, np.arange(n), np.empty(0, dtype=np.intp)
         else:
-            order = random.permutation(n)
-            n_kept = min(max(1, round(self.calibration_size * n)), n - 1)
-            kept, rest = np.sort(order[:n_kept]), np.sort(order[n_kept:])
+            kept, rest = self._divided(n, groups, random)
             self.risk_ = clone(self.risk).fit(*_rows(X, y, rest), **_at(given, rest, n))
-        own = _at({k: v for k, v in given.items() if k == "prediction"}, kept, n)
+        responses = _at({k: v for k, v in given.items() if k == "prediction"}, kept, n)
         rows, targets = _rows(X, y, kept)
-        found = assess(self.risk_, rows, targets, **own)
+        found = assess(self.risk_, rows, targets, **responses)
         if found.loss is None:
             raise ValueError("y must be given: the targets of the rows that correct the risk.")
         loss, risk = found.loss, np.asarray(found.risk, dtype=np.float64)
@@ -187,10 +194,44 @@ class MulticalibratedRisk(MetaEstimatorMixin, BaseEstimator):
         self._prepare(rows)
         weights = np.ones(len(kept)) if weight is None else weight[kept]
         inputs = self._inputs(rows)
-        self._correction = self._new().fit(risk, loss, inputs, weights)
+        own_groups = None if groups is None else np.asarray(groups)[kept]
+        own = Known(inputs, risk, loss, weights, _places(own_groups))
+        past = None if self.segments is not None else self._past(X, rest)
+        self._correction = self._corrected(own, past)
         self.corrections_ = self._in_words(risk)
-        self._remember(kept, inputs, loss, risk, weights, weighted=weight is not None)
+        held = HeldOut(kept, loss, risk, None if weight is None else weights, own_groups)
+        self._held_out: HeldOut | None = None
+        self._pending: tuple[HeldOut, Known, Known | None] | None = held, own, past
         return self
+
+    def _past(self, X: Any, rest: NDArray[np.intp]) -> Known | None:
+        """Return what the risk remembers of the rows that it was fitted on, if it was so here.
+
+        Held-out losses are those of predictors that have seen fewer rows than the one that is
+        kept; the held-out risks tell by how much they are too large.
+        """
+        held = getattr(risk_part(self.risk_), "held_out_", None) if len(rest) else None
+        if held is None or not held.losses.sum() > 0:
+            return None
+        weight = np.ones(len(held.losses)) if held.weights is None else held.weights
+        factor = float(weight @ held.risks) / float(weight @ held.losses)
+        numbers = self._inputs(_safe_indexing(X, rest[held.rows]))
+        return Known(numbers, held.risks, factor * held.losses, weight, _places(held.groups))
+
+    def _divided(
+        self, n: int, groups: ArrayLike | None, random: np.random.RandomState
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the rows kept for the correction and the others, with groups in one piece."""
+        size = self.calibration_size
+        if groups is None:
+            order = random.permutation(n)
+            n_kept = min(max(1, round(size * n)), n - 1)
+            return np.sort(order[:n_kept]), np.sort(order[n_kept:])
+        if len(np.unique(np.asarray(groups))) < 2:
+            raise ValueError("groups must be two or more: one part of them fits, one corrects.")
+        splitter = GroupShuffleSplit(1, test_size=size, random_state=random)
+        rest, kept = next(splitter.split(np.zeros(n), groups=groups))
+        return np.sort(kept), np.sort(rest)
 
     # -- the correction ---------------------------------------------------------------------
 
@@ -208,11 +249,14 @@ class MulticalibratedRisk(MetaEstimatorMixin, BaseEstimator):
     def _inputs(self, X: Any) -> NDArray[Any]:
         """Return which rows belong to each given segment, or what segments are found by."""
         if self.encoder_ is None:
-            return masks(self.groups_, X, what="segments")
+            return masks(self.groups_, X, what="segments").T
         return np.asarray(self.encoder_.transform(X), dtype=np.float64)
 
-    def _new(self) -> Any:
-        return FoundSegments() if self.segments is None else GivenSegments()
+    def _corrected(self, own: Known, past: Known | None) -> Any:
+        """Return a correction that has learnt from some rows; `numbers` are flags of segments."""
+        if self.segments is not None:
+            return GivenSegments().fit(own)
+        return FoundSegments().fit(own, past)
 
     def _in_words(self, risk: Floats) -> list[tuple[str, float]]:
         mean = self._correction.level.predict(risk)
@@ -220,31 +264,24 @@ class MulticalibratedRisk(MetaEstimatorMixin, BaseEstimator):
         steps = getattr(self._correction, "steps", ())
         return [("all rows", overall), *((self.groups_[k].name, factor) for k, factor in steps)]
 
-    def _remember(
-        self,
-        kept: NDArray[np.intp],
-        inputs: NDArray[Any],
-        loss: Floats,
-        risk: Floats,
-        weight: Floats,
-        *,
-        weighted: bool,
-    ) -> None:
-        """Keep losses, and risks whose correction has not seen them."""
-        n = len(loss)
-        by_row = inputs if self.segments is None else inputs.T
-        risks = np.empty(n)
-        every = np.arange(n)
-        folds = [(every, every)]
-        if n >= 2 * N_FOLDS:
-            folds = list(KFold(N_FOLDS, shuffle=True, random_state=0).split(risk))
-        for others, fold in folds:
-            seen, new = (by_row[rows] for rows in (others, fold))
-            if self.segments is not None:
-                seen, new = seen.T, new.T
-            fitted = self._new().fit(risk[others], loss[others], seen, weight[others])
-            risks[fold] = fitted.apply(risk[fold], new)
-        self.held_out_ = HeldOut(kept, loss, self._bounded(risks), weight if weighted else None)
+    @property
+    def held_out_(self) -> HeldOut:
+        """Held-out losses and risks, for rules; estimated when first asked for."""
+        if self.__dict__.get("_held_out") is None:
+            pending = self.__dict__.get("_pending")
+            if pending is None:
+                raise AttributeError(
+                    "this MulticalibratedRisk has no held_out_: it is not fitted, or comes from a "
+                    "model file, which holds no training rows."
+                )
+            held, own, past = pending
+            risks = np.empty(len(own.loss))
+            for others, fold in own.folds():
+                fitted = self._corrected(own.at(others), past)
+                risks[fold] = fitted.apply(own.risk[fold], own.numbers[fold])
+            self._held_out, self._pending = replace(held, risks=self._bounded(risks)), None
+        assert self._held_out is not None
+        return self._held_out
 
     def _bounded(self, risk: Floats) -> Floats:
         return np.clip(risk, self.loss_.minimum, self.loss_.maximum)
@@ -400,7 +437,8 @@ class MulticalibratedRisk(MetaEstimatorMixin, BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
         if leaves_rows_out():
-            state.pop("held_out_", None)
+            state.pop("_held_out", None)
+            state.pop("_pending", None)
         return state
 
     def __sklearn_tags__(self) -> Any:
@@ -416,6 +454,10 @@ class MulticalibratedRisk(MetaEstimatorMixin, BaseEstimator):
 
 def _rows(X: Any, y: Any, rows: NDArray[np.intp]) -> tuple[Any, Any]:
     return _safe_indexing(X, rows), None if y is None else _safe_indexing(y, rows)
+
+
+def _places(groups: Any) -> NDArray[np.intp] | None:
+    return None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
 
 
 def _at(given: dict[str, Any], rows: NDArray[np.intp], n: int) -> dict[str, Any]:
