@@ -122,7 +122,8 @@ def serve(
     POST /decide takes {"rows": [{…}], "cost": 0.5} or an Arrow stream, and with "explain": true
     says what raises each risk; / is the report of the
     model with a form to try a row; /model, /health, /metrics and /openapi.json are for machines.
-    Of a router it is POST /route, with price, budget or target beside the rows.
+    Of a router it is POST /route, with price, budget or target beside the rows, and with price
+    perhaps capacity, what a model takes of them.
     Ctrl-C or SIGTERM stops it when everybody has their answer.
 
     Example: condrisk serve model.skops --port 8000
