@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, clone
+from sklearn.dummy import DummyRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.pipeline import make_pipeline
@@ -200,3 +201,18 @@ def test_what_a_group_is_off_by_is_no_evidence_of_a_segment():
             risk.fit(X, y, groups=groups if told else None)
             away[told].append(len(risk.corrections_) - 1)
     assert np.mean(away[True]) < 1 < np.mean(away[False])
+
+
+def test_a_risk_fitted_here_is_learnt_again_from_what_it_remembers():
+    """More rows say what a weak g misses; frozen, g has forgotten its own."""
+    rng = np.random.default_rng(9)
+    X, _, g = world(rng, 1800, (1.0, 3.0, 0.3))
+    y = np.sqrt(g * rng.uniform(0.5, 1.5, len(g))) * rng.choice([-1.0, 1.0], len(g))
+    known, new = slice(600), slice(600, None)
+    inner = RegressionRisk(DummyRegressor(strategy="constant", constant=0.0), regressor=Ridge())
+    fitted = MulticalibratedRisk(inner, calibration_size=0.2, random_state=0)
+    fitted.fit(X[known], y[known])
+    kept = fitted.held_out_.rows
+    forgotten = MulticalibratedRisk(FrozenEstimator(fitted.risk_)).fit(X[kept], y[kept])
+    error, plain = (risk_error(g[new], risk.predict_risk(X[new])) for risk in (fitted, forgotten))
+    assert error < 0.7 * plain

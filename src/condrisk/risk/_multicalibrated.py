@@ -27,6 +27,8 @@ Floats = NDArray[np.float64]
 
 # Segments of numbers with more values than this are thirds of their rows.
 MOST_VALUES, N_BINS = 10, 3
+# A risk that was fitted on fewer rows has nothing to remember that would be worth it.
+FEWEST_ROWS = 60
 
 
 def _risk_has(method: str) -> Any:
@@ -196,9 +198,9 @@ class MulticalibratedRisk(MetaEstimatorMixin, BaseEstimator):
         inputs = self._inputs(rows)
         own_groups = None if groups is None else np.asarray(groups)[kept]
         own = Known(inputs, risk, loss, weights, _places(own_groups))
-        past = None if self.segments is not None else self._past(X, rest)
+        past = None if len(rest) == 0 or self.segments is not None else self._past(X, rest)
         self._correction = self._corrected(own, past)
-        self.corrections_ = self._in_words(risk)
+        self.corrections_ = self._in_words(own)
         held = HeldOut(kept, loss, risk, None if weight is None else weights, own_groups)
         self._held_out: HeldOut | None = None
         self._pending: tuple[HeldOut, Known, Known | None] | None = held, own, past
@@ -210,11 +212,16 @@ class MulticalibratedRisk(MetaEstimatorMixin, BaseEstimator):
         Held-out losses are those of predictors that have seen fewer rows than the one that is
         kept; the held-out risks tell by how much they are too large.
         """
-        held = getattr(risk_part(self.risk_), "held_out_", None) if len(rest) else None
-        if held is None or not held.losses.sum() > 0:
+        held = (
+            getattr(risk_part(self.risk_), "held_out_", None) if len(rest) > FEWEST_ROWS else None
+        )
+        if held is None:
             return None
         weight = np.ones(len(held.losses)) if held.weights is None else held.weights
-        factor = float(weight @ held.risks) / float(weight @ held.losses)
+        lost = float(weight @ held.losses)
+        if not lost > 0:
+            return None
+        factor = float(weight @ held.risks) / lost
         numbers = self._inputs(_safe_indexing(X, rest[held.rows]))
         return Known(numbers, held.risks, factor * held.losses, weight, _places(held.groups))
 
@@ -258,9 +265,9 @@ class MulticalibratedRisk(MetaEstimatorMixin, BaseEstimator):
             return GivenSegments().fit(own)
         return FoundSegments().fit(own, past)
 
-    def _in_words(self, risk: Floats) -> list[tuple[str, float]]:
-        mean = self._correction.level.predict(risk)
-        overall = float(mean.sum() / risk.sum()) if risk.sum() > 0 else 1.0
+    def _in_words(self, own: Known) -> list[tuple[str, float]]:
+        before, after = own.risk.sum(), self._correction.levelled(own.risk, own.numbers).sum()
+        overall = float(after / before) if before > 0 else 1.0
         steps = getattr(self._correction, "steps", ())
         return [("all rows", overall), *((self.groups_[k].name, factor) for k, factor in steps)]
 

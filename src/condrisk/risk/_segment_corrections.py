@@ -49,9 +49,13 @@ class GivenSegments:
             risk = np.where(flags[k], factor * risk, risk)
         return self
 
+    def levelled(self, risk: Floats, flags: Flags) -> Floats:
+        """Return the risks before any segment is corrected."""
+        return self.level.predict(risk)
+
     def apply(self, risk: Floats, flags: Flags) -> Floats:
         """Return the corrected risks."""
-        risk = self.level.predict(risk)
+        risk = self.levelled(risk, flags)
         for k, factor in self.steps:
             risk = np.where(flags[:, k], factor * risk, risk)
         return risk
@@ -96,11 +100,15 @@ class FoundSegments:
             self.factors.append(factor)
         return self
 
-    def apply(self, risk: Floats, numbers: Floats) -> Floats:
-        """Return the corrected risks."""
+    def levelled(self, risk: Floats, numbers: Floats) -> Floats:
+        """Return the risks before any segment is corrected."""
         if self.relearnt is not None:
             risk = self.relearnt.apply(risk, numbers)
-        risk = self.level.predict(risk)
+        return self.level.predict(risk)
+
+    def apply(self, risk: Floats, numbers: Floats) -> Floats:
+        """Return the corrected risks."""
+        risk = self.levelled(risk, numbers)
         columns = np.column_stack([numbers, risk]).astype(np.float32)
         for tree, factor in zip(self.trees, self.factors, strict=True):
             risk = risk * factor[tree.apply(columns)]
