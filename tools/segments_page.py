@@ -155,8 +155,12 @@ def _verdict(sets: dict[str, list[dict[str, Any]]], share: float) -> str:
         for (name, own), (before, _) in zip(sets.items(), means, strict=True)
         if _floor(own, "relative") > before / 2
     ]
-    worse = sum(
-        worse_p(_change(own, "whole", "squared"), test_share=share) < 0.05 for own in sets.values()
+    worse, better = (
+        sum(
+            worse_p(sign * _change(own, "whole", "squared"), test_share=share) < 0.05
+            for own in sets.values()
+        )
+        for sign in (1, -1)
     )
     limit = ""
     if beyond:
@@ -165,8 +169,8 @@ def _verdict(sets: dict[str, list[dict[str, Any]]], share: float) -> str:
         f"**Below {AIM:g} σ on {below} of {n} sets**, the aim being all: {each(sigma)}.",
         f"**The relative error is halved on {halved} of {n}**, the aim being all: "
         f"{each(relative)}.{limit}",
-        f"**The squared error is significantly worse on {worse} of {n}**, the aim being none: "
-        f"{each(squared)}.",
+        f"**The squared error is significantly worse on {worse} of {n}**, the aim being none, and "
+        f"significantly better on {better}: {each(squared)}.",
         f"**Does it help deferral?** {_answers(sets, 'deferral', share)} (loss at a cost of the "
         "mean loss).",
         f"**Does it help monitoring?** {_answers(sets, 'monitoring', share)} (error of the "
