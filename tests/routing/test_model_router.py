@@ -194,7 +194,7 @@ def test_a_rule_for_the_batch_keeps_its_guarantee(router, new):
 
 def test_a_rule_for_the_batch_is_no_rule_to_fit(world):
     """It learns from labels of a batch that is not there yet."""
-    with pytest.raises(ValueError, match=r"BatchControlRule is about one batch.*keep=rule"):
+    with pytest.raises(TypeError, match=r"BatchControlRule is about one batch.*keep=rule"):
         ModelRouter(world.costs, rule=BatchControlRule(0.1)).fit(world.X, world.losses)
     with pytest.raises(TypeError, match="rule must be a rule with a guarantee"):
         ModelRouter(world.costs, rule=CostRule()).fit(world.X, world.losses)

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from condrisk._crossfit import make_partition, rows_of, seeded
 from condrisk._state import leaves_rows_out
-from condrisk._validation import refuse_batch_rule, validated
+from condrisk._validation import validated
 from condrisk.learners import TableEncoder
 from condrisk.routing._decision import RoutingDecision
 from condrisk.routing._joint import JointLosses
@@ -224,10 +224,6 @@ class ModelRouter(BaseEstimator):
         self._learn(rows_of(X, used), table[used], own_weight, own, used)
         self._fit_rule(X, table, weight, kept)
         return self
-
-    def _validate_params(self) -> None:
-        refuse_batch_rule(self.rule, self)
-        super()._validate_params()
 
     def _check_models(self) -> tuple[list[str], Floats]:
         names, costs = check_costs(self.costs)

@@ -19,10 +19,10 @@ def check_rule(rule: Any) -> None:
         return
     name = type(rule).__name__
     if hasattr(rule, "next_rows"):
-        raise ValueError(
+        raise TypeError(
             f"rule: {name} is about one batch and learns from labels of that batch, so the router "
-            f"cannot fit it. Fit the router without a rule, fit {name} on the cheapest model's "
-            f"risks of the batch, and give it to route(..., keep=rule)."
+            f"cannot fit it. Fit the router without a rule and {name} by itself, on the cheapest "
+            f"model's risks of the batch, and give it to route(..., keep=rule)."
         )
     raise TypeError(
         f"rule must be a rule with a guarantee that is tested on rows held back, such as "
