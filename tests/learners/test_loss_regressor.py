@@ -12,9 +12,9 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from condrisk._mixing import convex_shares
+from condrisk._outliers import capped
 from condrisk.datasets import make_heteroscedastic
 from condrisk.learners import LossRegressor
-from condrisk.learners._loss_regressor import capped
 from condrisk.learners._members import _values_by_size
 
 BOOTSTRAP = (

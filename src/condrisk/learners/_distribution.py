@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from condrisk._autologging import without_autologging
 from condrisk._crossfit import Job, cross_fit, make_partition, seeded
 from condrisk._distributions import Conditional, standard_points
+from condrisk._outliers import without_outliers
 from condrisk._progress import announce
 from condrisk._routing import weight_params
 from condrisk._state import leaves_rows_out
@@ -241,7 +242,9 @@ class DistributionRegressor(RegressorMixin, BaseEstimator):
         fold: NDArray[np.intp],
     ) -> Self:
         """Learn the variance from held-out residuals, and the shape from their quotients."""
-        squared = (y - mean) ** 2
+        error = y - mean
+        squared = without_outliers(error**2, weight, what="squared residuals")
+        error = np.copysign(np.sqrt(squared), error)
         inputs = np.column_stack([X, mean, uncertainty])
         used = weight > 0
         seen = inputs if used.all() else inputs[used]
@@ -257,7 +260,7 @@ class DistributionRegressor(RegressorMixin, BaseEstimator):
         total = float(np.average(np.maximum(variance, self._least), weights=weight))
         self._scale = average / total if total > 0 else 1.0
         std = np.sqrt(self._scale * np.maximum(variance, self._least))
-        quotients = np.divide(y - mean, std, out=np.zeros_like(std), where=std > 0)
+        quotients = np.divide(error, std, out=np.zeros_like(std), where=std > 0)
         self.residuals_, self.residual_weights_ = standard_points(quotients[used], weight[used])
         self.held_out_ = HeldOutDistribution(mean, std, uncertainty, fold)
         return self

@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from condrisk._autologging import without_autologging
 from condrisk._mixing import convex_shares
+from condrisk._outliers import capped
 from condrisk._state import leaves_rows_out
 from condrisk.learners._encoder import new_rows, training_rows
 from condrisk.learners._importances import ImportancesMixin
@@ -35,8 +36,6 @@ MOST_ROWS = 50_000
 ROWS_FITTED, NUMBERS_FITTED = 1_000_000, 100_000_000
 # Fewer rows than this teach nothing but their mean.
 FEWEST_ROWS = 20
-# Losses are capped where fewer than this many equal ones would have the same tail.
-FEWEST_TAIL_ROWS = 20
 
 
 class LossRegressor(ImportancesMixin, RegressorMixin, BaseEstimator):
@@ -267,19 +266,3 @@ class LossRegressor(ImportancesMixin, RegressorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = tags.input_tags.sparse = True
         return tags
-
-
-def capped(loss: Floats, weight: Floats) -> Floats:
-    """Return non-negative losses, the largest lowered until no few of them are the whole tail."""
-    order = np.argsort(-loss)
-    z, w = loss[order], weight[order]
-    # With the cap at z[k], the k losses before it count as z[k].
-    heavier = np.cumsum(w) - w
-    second, fourth = w * z**2, w * z**4
-    below_second, below_fourth = second[::-1].cumsum()[::-1], fourth[::-1].cumsum()[::-1]
-    squares = below_second + heavier * z**2
-    fourths = below_fourth + heavier * z**4
-    # Equal losses cannot be made more equal: of few that are positive, half have to count.
-    wanted = min(FEWEST_TAIL_ROWS, 0.5 * np.count_nonzero((z > 0) & (w > 0)))
-    enough = squares**2 >= wanted * fourths * w.mean()
-    return np.minimum(loss, z[np.argmax(enough)]) if enough.any() else loss

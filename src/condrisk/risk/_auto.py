@@ -396,10 +396,11 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
             responses = {name: values[some] for name, values in responses.items()}
             plug_in = {name: risk[some] for name, risk in plug_in.items()}
         rows = pairs.rows
+        learnt = pairs if self._task() == "classification" else self._without_outliers(pairs)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         self.committee_ = RiskCommittee(seed, self.n_jobs).fit(
             self._inputs(rows_of(X, rows), responses, plug_in),
-            pairs.losses,
+            learnt.losses,
             pairs.weights,
             plug_in,
             n_columns=as_numbers(rows_of(X, rows[:1])).shape[1],
@@ -408,7 +409,7 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
             clock=clock,
         )
         self.seconds_ |= self.committee_.seconds
-        self._settle(self.committee_, pairs._replace(folds=[]))
+        self._settle(self.committee_, pairs._replace(folds=[]), learnt.losses)
 
     def _held_out_risks(self, pairs: Pairs) -> Floats:
         raise AssertionError("the committee has estimated these in fit")
@@ -456,10 +457,10 @@ class AutoRisk(ClassPools, NumberMixture, LossLawMixin):
     def _risk_uses_response(self) -> bool:
         return self._uses_responses
 
-    def _settle(self, committee: RiskCommittee | RiskMixture, pairs: Pairs) -> None:
-        """Choose, and keep the held-out risks of what was chosen."""
+    def _settle(self, committee: RiskCommittee | RiskMixture, pairs: Pairs, learnt: Floats) -> None:
+        """Choose by the losses to learn from; keep the held-out risks of what was chosen."""
         pairs = pairs.at(committee.rows)
-        self._judge(committee, pairs.losses, pairs.weights)
+        self._judge(committee, learnt[committee.rows], pairs.weights)
         chosen = committee.held_out.pop(self._chosen)
         del committee.held_out, committee.rows
         self._held_out = pairs.with_risks(self._clipped(chosen))

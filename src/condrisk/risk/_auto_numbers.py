@@ -35,7 +35,7 @@ class NumberMixture(NumberHybrid):
     mixture_: RiskMixture | None
     seconds_: dict[str, float]
 
-    def _settle(self, committee: RiskCommittee | RiskMixture, pairs: Pairs) -> None:
+    def _settle(self, committee: RiskCommittee | RiskMixture, pairs: Pairs, learnt: Floats) -> None:
         raise NotImplementedError
 
     def _distribution(self) -> DistributionRegressor:
@@ -70,12 +70,13 @@ class NumberMixture(NumberHybrid):
             groups = None if groups is None else _safe_indexing(groups, some)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         assert self.distribution_ is not None
+        learnt = self._without_outliers(pairs)
         self.mixture_ = RiskMixture(seed, self.n_jobs).regress(
             {
                 "regression": lambda: as_numbers(rows),
                 "regression on distribution": lambda: telling_inputs(rows, response, found),
             },
-            pairs.losses,
+            learnt.losses,
             pairs.weights,
             groups,
             clock=clock,
@@ -83,13 +84,13 @@ class NumberMixture(NumberHybrid):
         )
         start = time.perf_counter()
         kept = self.mixture_.rows
-        few, law = pairs.at(kept), found.at(kept)
+        few, law = learnt.at(kept), found.at(kept)
         hybrid = self._corrected(rows_of(rows, kept), response[kept], law, few)
         self.seconds_["hybrid"] = time.perf_counter() - start
         known = {"plug-in": self._clipped(law.risk), "hybrid": hybrid}
         self.mixture_.mix(known, few.losses, few.weights)
         self.seconds_ |= self.mixture_.seconds
-        self._settle(self.mixture_, pairs)
+        self._settle(self.mixture_, pairs, learnt.losses)
 
     def _seconds_of_variance_learnt(self) -> float:
         """Return how long it took to learn the variance, of several outputs that of one."""

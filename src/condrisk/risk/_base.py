@@ -456,8 +456,8 @@ class BaseRisk(
     def _regressed_out_of_fold(self, pairs: Pairs) -> NDArray[np.float64]:
         """Estimate the risk of each pair by a regressor of losses that has not seen it."""
         jobs = [Job(pairs.model, pairs.params, ("predict",))]
-        inputs = pairs.arrays["inputs"]
-        found = cross_fit(jobs, inputs, pairs.losses, pairs.folds, classes=None, n_jobs=self.n_jobs)
+        inputs, target = pairs.arrays["inputs"], pairs.arrays.get("target", pairs.losses)
+        found = cross_fit(jobs, inputs, target, pairs.folds, classes=None, n_jobs=self.n_jobs)
         return self._clipped(found.responses[0]["predict"])
 
     def _clipped(self, risk: Any) -> NDArray[np.float64]:

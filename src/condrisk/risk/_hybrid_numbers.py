@@ -12,6 +12,7 @@ from sklearn.utils.validation import _check_method_params
 
 from condrisk._crossfit import CrossFitted, Job, cross_fit, rows_of, seeded
 from condrisk._expected_loss import LARGEST_GAP
+from condrisk._outliers import without_outliers
 from condrisk.risk._base import groups_of, settled
 from condrisk.risk._correction import Correction
 from condrisk.risk._distribution_risk import DistributionRisk, Plugged
@@ -52,7 +53,8 @@ class NumberHybrid(DistributionRisk):
         if self.regressor is None:
             kept = pairs.drawn(settled(self.random_state))
             some, rows = pairs.at(kept), rows_of(encoded, pairs.rows[kept])
-            risks = self._corrected(rows, response[kept], found.at(kept), some)
+            learnt = self._without_outliers(some)
+            risks = self._corrected(rows, response[kept], found.at(kept), learnt)
             self._held_out = some.with_risks(risks)
         else:
             rows = rows_of(encoded, fitted.rows)
@@ -62,6 +64,12 @@ class NumberHybrid(DistributionRisk):
         """Tell whether a learner of ours takes the row, or numbers stand beside it."""
         of_row = self.regressor is None or self.features == "plug-in+x"
         return of_row or self.distribution is None
+
+    def _without_outliers(self, pairs: Pairs) -> Pairs:
+        """Return pairs whose losses are those to learn from."""
+        losses, least = pairs.losses, self.loss_.minimum
+        losses = without_outliers(losses, pairs.weights, least=least, rows=pairs.rows)
+        return pairs._replace(losses=losses)
 
     def _corrected(self, X: Any, response: Floats, found: Plugged, pairs: Pairs) -> Floats:
         """Fit the default correction; return the held-out risks that it gives."""

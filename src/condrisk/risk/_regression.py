@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import _check_method_params, _num_samples
 
 from condrisk._crossfit import CrossFitted, rows_of, seeded
+from condrisk._outliers import without_outliers
 from condrisk._progress import announce
 from condrisk._routing import routing_enabled
 from condrisk.learners import LossRegressor
@@ -228,13 +229,18 @@ class RegressionRisk(BaseRisk):
             params["groups"] = fitted.split
         regressor = seeded(self._parts()["regressor"], self.random_state)
         announce(f"risk: {type(regressor).__name__} on realised losses")
-        self.regressor_ = clone(regressor).fit(inputs, loss, **params)
+        target = loss
+        if isinstance(regressor, LossRegressor) and self._task() != "classification":
+            weight = None if sample_weight is None else sample_weight[fitted.rows]
+            least = self.loss_.minimum
+            target = without_outliers(loss, weight, least=least, rows=fitted.rows)
+        self.regressor_ = clone(regressor).fit(inputs, target, **params)
         self._remember(
             fitted,
             loss,
             weight=sample_weight,
             routed=routed,
-            arrays={"inputs": inputs},
+            arrays={"inputs": inputs, "target": target},
             model=regressor,
             params=params,
         )
