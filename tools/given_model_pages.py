@@ -31,6 +31,7 @@ from tools.given_model_more import (
     CALIBRATED,
     classes_study,
     classes_text,
+    command_text,
     deferral_figures,
     distribution_text,
     mean_text,
@@ -51,6 +52,17 @@ AT_MOST = {"linear": 0.35, "forest": 0.80, "boosting": 0.74}
 WITHIN = 0.05
 DEFERRAL = {"uci": 0.91, "paper": 0.95, "further": 0.91 + WITHIN}
 MEAN_WITHIN = 0.07
+SPLITS_WANTED = 20
+WITH_SPLITS = {
+    "uci": "the UCI sets",
+    "paper": "the paper's folds",
+    "further": "the further sets",
+    "classes": "classes",
+    "losses": "other losses",
+    "stack": "the stack as f",
+    "before": "the defaults before",
+    "distribution": "the distribution itself",
+}
 
 
 class Demand(NamedTuple):
@@ -77,7 +89,7 @@ def pages() -> dict[str, str]:
         parts.append(distribution_text(Record.read("distribution")))
     if BIAS.exists():
         parts.append(mean_text(sorted(map(int, json.loads(BIAS.read_text(encoding="utf-8"))))))
-    parts += [outliers_text(studies), method_text(studies)]
+    parts += [command_text(), outliers_text(studies), method_text(studies)]
     return {"README.md": "\n\n".join(parts) + "\n"}
 
 
@@ -124,13 +136,32 @@ def verdict_text(studies: dict[str, Study]) -> str:
     if has("classes"):
         demands += classes_demands(Record.read("classes"))
     reached = sum(demand.reached for demand in demands)
+    missed = [f"{d.where}: {d.text} ({d.found})" for d in demands if not d.reached]
     rows = [[d.where, d.text, d.found, "yes" if d.reached else "**no**"] for d in demands]
     text = (
         f"`{OURS}(f)` reaches **{reached} of {len(demands)}** aims that were written down before "
         f"the runs. Squared error of g against the realised loss, relative to the training mean of "
         f"the loss, unless something else is said."
     )
-    return "\n\n".join([text, markdown_table(["rows", "aim", "found", "reached"], rows, n_text=4)])
+    parts = [text, markdown_table(["rows", "aim", "found", "reached"], rows, n_text=4)]
+    if missed:
+        parts.append("**Missed:** " + "; ".join(missed) + ".")
+    return "\n\n".join([*parts, shorter_text()])
+
+
+def shorter_text() -> str:
+    """Return which runs have fewer splits than were asked for."""
+    n_splits = {
+        what: len(Record.read(part).splits) for part, what in WITH_SPLITS.items() if has(part)
+    }
+    short = [f"{what} {n}" for what, n in n_splits.items() if n < SPLITS_WANTED]
+    full = [what for what, n in n_splits.items() if n >= SPLITS_WANTED]
+    if not short:
+        return f"All runs have {SPLITS_WANTED} splits."
+    return (
+        f"{SPLITS_WANTED} splits were asked for. **Fewer have:** {', '.join(short)}. "
+        f"{SPLITS_WANTED} or more: {', '.join(full)}."
+    )
 
 
 def demands_of(part: str, study: Study) -> Iterator[Demand]:

@@ -73,9 +73,9 @@ def make_splits(
     """Return the splits that `cv` stands for, each checked not to hold out what it trains on."""
     if cv is None or isinstance(cv, Integral):
         stratified = classifier and y.ndim == 1  # several labels at once have no strata
-        cv = _shuffled_folds(
-            5 if cv is None else int(cv), stratified, groups is not None, random_state
-        )
+        n_folds = 5 if cv is None else int(cv)
+        _check_enough_groups(n_folds, groups)
+        cv = _shuffled_folds(n_folds, stratified, groups is not None, random_state)
     splitter = check_cv(cv, y, classifier=classifier)
     splits = [(_positions(a), _positions(b)) for a, b in splitter.split(X, y, groups)]
     held_out = np.zeros(len(y), dtype=bool)
@@ -109,6 +109,16 @@ def make_partition(
             f"given: RegressionRisk(predictor, cv=…) or AutoRisk(predictor, cv=…)."
         )
     return splits
+
+
+def _check_enough_groups(n_folds: int, groups: Any) -> None:
+    n_groups = n_folds if groups is None else len(set(np.asarray(groups).ravel().tolist()))
+    if n_groups < n_folds:
+        remedy = "at least two are needed" if n_groups < 2 else f"give cv={n_groups} or less"
+        raise ValueError(
+            f"groups has {n_groups} different value{'s' * (n_groups != 1)}, too few for "
+            f"cv={n_folds}, whose folds hold out whole groups: {remedy}."
+        )
 
 
 def _shuffled_folds(n_splits: int, classifier: bool, grouped: bool, random_state: Any) -> Any:

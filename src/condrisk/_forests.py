@@ -14,6 +14,12 @@ from condrisk._crossfit import Split
 Floats = NDArray[np.float64]
 
 
+def within_float32(X: Floats) -> Floats:
+    """Return rows for trees, which take no number that float32 has not: moved to the nearest."""
+    limit = float(np.finfo(np.float32).max)
+    return X if not (np.abs(X) > limit).any() else np.clip(X, -limit, limit)
+
+
 def grow_on_folds(
     forest: Any, X: Floats, z: Floats, weight: Floats | None, folds: Sequence[Split]
 ) -> tuple[Any, list[NDArray[np.intp]]]:

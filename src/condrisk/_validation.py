@@ -88,6 +88,32 @@ def check_weight(sample_weight: ArrayLike | None, like: Vector, like_name: str) 
     return weight
 
 
+def check_row_weights(sample_weight: ArrayLike | None, X: Any) -> Vector:
+    """Return the weights of the rows of `X` for a learner, ones where none are given."""
+    from sklearn.utils.validation import _check_sample_weight  # metrics need no scikit-learn
+
+    nothing = "sample_weight is zero for all rows: at least one must count."
+    try:
+        weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+    except ValueError as error:
+        if "at least one non-zero" in str(error):
+            raise ValueError(nothing) from error
+        raise
+    if len(weight) and not weight.any():  # older releases of scikit-learn say nothing
+        raise ValueError(nothing)
+    return weight
+
+
+def check_target_is_numeric(y: Any) -> None:
+    """Refuse targets that are text, in words that name them."""
+    values = np.asarray(y)
+    if values.dtype.kind not in "OUST":
+        return
+    text = [value for value in values.flat if isinstance(value, str | bytes)]
+    if text:
+        raise ValueError(f"y must be numbers for a regressor, got the text {str(text[0])!r}.")
+
+
 def check_cost(cost: ArrayLike, like: Vector, like_name: str) -> Vector:
     """Return the cost, an array without dimensions, or the cost of each row of `like`."""
     values = _as_real(cost, "cost")
@@ -113,7 +139,10 @@ def check_confidence(value: float, name: str = "confidence") -> None:
 
 def check_quantiles(quantiles: ArrayLike) -> Vector:
     """Return levels between 0 and 1, as a vector."""
-    levels = check_vector(np.atleast_1d(_as_real(quantiles, "quantiles")), "quantiles")
+    levels = np.atleast_1d(_as_real(quantiles, "quantiles"))
+    if not levels.size:
+        raise ValueError("quantiles is empty: at least one level between 0 and 1 is needed.")
+    levels = check_vector(levels, "quantiles")
     if levels.min() < 0 or levels.max() > 1:
         raise ValueError(f"quantiles must lie between 0 and 1, got {levels.tolist()}")
     return levels

@@ -238,3 +238,15 @@ def test_memory_of_wide_tables_grows_with_their_columns_and_not_with_the_square(
     finally:
         tracemalloc.stop()
     assert most < 8 * 3000**2 / 2  # half of one square matrix, 36 MB
+
+
+@pytest.mark.parametrize("share", [0.03, 0.2])
+def test_the_mean_of_chances_is_that_of_the_errors(share):
+    """A few errors in many rows are smoothed away easily, and the level with them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    loss = (rng.uniform(size=300) < share * np.exp(X[:, 0] - 0.5)).astype(float)
+    regressor = LossRegressor(random_state=0).fit(X, loss)
+    assert_allclose(regressor.held_out_.mean(), loss.mean(), rtol=0.02)
+    assert_allclose(regressor.predict(X).mean(), loss.mean(), rtol=0.15)
+    assert regressor.predict(X).max() <= 1

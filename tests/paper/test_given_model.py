@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from benchmarks import refit_bias
 from benchmarks.given_model import _distribution, _record
 from benchmarks.given_model._once import fitted_once
 from benchmarks.given_model._record import Record
@@ -203,3 +204,12 @@ def test_the_page_says_what_the_record_says(part):
                 logs.append(np.log(sum(c[m] for c in cells) / sum(c[0] for c in cells)))
             means.append(f"{np.exp(np.mean(logs)):.2f}")
         assert f"\n| {method} | {' | '.join(means)} |" in table
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+@pytest.mark.parametrize("predictor", ["forest", "boosting"])
+def test_the_mean_of_g_on_few_rows(task, predictor):
+    """The aim: at most five per cent off on 200 rows, by task, since errors of both may cancel."""
+    found = refit_bias.summary(200, task)[f"RegressionRisk, {predictor}"]
+    assert abs(found["bias"]) <= 0.05
+    assert found["squared"] <= 1.0

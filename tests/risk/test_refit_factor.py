@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.dummy import DummyRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, ShuffleSplit
@@ -108,3 +108,29 @@ def test_weights_count_in_both_cross_fittings():
     with pytest.warns(UserWarning, match="sample_weight is not used by the predictor"):
         risk.fit(X, Y, sample_weight=weight)
     assert_allclose(risk.predict_risk(X), curve(N_ROWS))
+
+
+class Labels(ClassifierMixin, BaseEstimator):
+    """Wrong on a share of the rows, which falls with the number of rows it was fitted on."""
+
+    def fit(self, X, y):
+        self.classes_, self.n_rows_ = np.array([0, 1]), len(X)
+        return self
+
+    def predict_proba(self, X):
+        wrong = np.asarray(X)[:, 0] % 20 < 1 + 400 / self.n_rows_
+        return np.column_stack([~wrong, wrong]) * 0.8 + 0.1
+
+    def predict(self, X):
+        return self.predict_proba(X).argmax(axis=1)
+
+
+@pytest.mark.parametrize(("loss", "followed"), [("zero_one", False), ("brier", True)])
+def test_wrong_labels_of_few_rows_are_not_followed(loss, followed):
+    """Which are wrong is mostly luck; a loss of probabilities says more."""
+    risk = RegressionRisk(Labels(), loss=loss, regressor=DummyRegressor(), random_state=0)
+    labels = np.where(X[:, 0] % 20 == 19, 1, 0)
+    risk.fit(X, labels)
+    assert (risk.refit_factor_ < 1) == followed
+    if not followed:
+        assert_allclose(risk.predict_risk(X), risk.held_out_.losses.mean())

@@ -12,7 +12,7 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import get_tags, indexable
 from sklearn.utils._param_validation import HasMethods
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from condrisk._autologging import without_autologging
 from condrisk._crossfit import Job, cross_fit, make_partition, seeded
@@ -21,7 +21,7 @@ from condrisk._outliers import without_outliers
 from condrisk._progress import announce
 from condrisk._routing import weight_params
 from condrisk._state import leaves_rows_out
-from condrisk._validation import check_quantiles, validated
+from condrisk._validation import check_quantiles, check_row_weights, validated
 from condrisk.learners._encoder import new_rows, training_rows
 from condrisk.learners._loss_regressor import LossRegressor
 from condrisk.learners._stack import StackedRegressor
@@ -102,6 +102,10 @@ class DistributionRegressor(RegressorMixin, BaseEstimator):
 
     Notes
     -----
+    Where at most one row in a hundred have more than half of all squared residuals, each more than
+    ten times any other, squared residuals are capped, with a warning that names the rows: one error
+    in `y` must not set the variance of all rows.
+
     Far from the training rows the variance does not shrink: what learns it sees every column
     within the range of the training rows, and where the models of a stack disagree more than they
     ever did there, the difference is added.
@@ -173,7 +177,7 @@ class DistributionRegressor(RegressorMixin, BaseEstimator):
             The fitted estimator.
         """
         X, numbers, y = self._check(X, y)
-        weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        weight = check_row_weights(sample_weight, X)
         began = time.perf_counter()
         if self.mean is None:
             self.mean_ = self._stack().fit(X, y, sample_weight, groups=groups)
@@ -213,7 +217,7 @@ class DistributionRegressor(RegressorMixin, BaseEstimator):
         """
         X, numbers, y = self._check(X, y)
         self.mean_, self.seconds_ = stack, {}
-        weight = _check_sample_weight(weight, X, ensure_non_negative=True)
+        weight = check_row_weights(weight, X)
         return self._fit_residuals(numbers, y, weight, groups)
 
     def _check(self, X: Any, y: Any) -> tuple[Any, Floats, Floats]:

@@ -17,6 +17,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from condrisk._forests import within_float32
+from condrisk._validation import check_target_is_numeric
 from condrisk.learners._column_encoders import RichText, SparseRows, encoder_of
 from condrisk.learners._columns import is_numeric, read_columns
 
@@ -260,16 +262,32 @@ def training_rows(learner: Any, X: Any, y: Any, **checks: Any) -> tuple[Floats, 
     `encoder_` is None then.
     """
     learner.encoder_ = None
+    if checks.get("y_numeric"):
+        check_target_is_numeric(y)
     if is_numeric(X):
-        return validate_data(learner, X, y, **checks, **_NUMBERS)
+        rows, y = validate_data(learner, X, y, **checks, **_NUMBERS)
+        _check_range(rows)
+        return rows, y
     validate_data(learner, X, skip_check_array=True)
     learner.encoder_ = TableEncoder().fit(X)
     return check_X_y(learner.encoder_.transform(X), y, estimator=learner, **checks, **_NUMBERS)
 
 
 def new_rows(learner: Any, X: Any) -> Floats:
-    """Return further rows as numbers, as the learner was fitted on."""
+    """Return further rows as numbers, as the learner was fitted on, moved into its range."""
     if learner.encoder_ is None:
-        return validate_data(learner, X, reset=False, **_NUMBERS)
+        return within_float32(validate_data(learner, X, reset=False, **_NUMBERS))
     validate_data(learner, X, skip_check_array=True, reset=False)
-    return learner.encoder_.transform(X)
+    return within_float32(learner.encoder_.transform(X))
+
+
+def _check_range(rows: Floats) -> None:
+    """Refuse training rows with numbers that trees cannot take."""
+    limit = float(np.finfo(np.float32).max)
+    beyond = np.argwhere(np.abs(rows) > limit)
+    if len(beyond):
+        row, column = beyond[0]
+        raise ValueError(
+            f"X has {rows[row, column]:.3g} in row {row}, column {column} (counted from 0): the "
+            f"trees fitted here take numbers up to {limit:.2g}, those of float32."
+        )

@@ -9,13 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.model_selection import GroupKFold, KFold
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from condrisk._autologging import without_autologging
 from condrisk._mixing import convex_shares
 from condrisk._outliers import capped
 from condrisk._state import leaves_rows_out
+from condrisk._validation import check_row_weights
 from condrisk.learners._encoder import new_rows, training_rows
 from condrisk.learners._importances import ImportancesMixin
 from condrisk.learners._members import (
@@ -36,6 +37,8 @@ MOST_ROWS = 50_000
 ROWS_FITTED, NUMBERS_FITTED = 1_000_000, 100_000_000
 # Fewer rows than this teach nothing but their mean.
 FEWEST_ROWS = 20
+# The level of losses that have no more values than this is set by their mean.
+FEW_VALUES = 10
 
 
 class LossRegressor(ImportancesMixin, RegressorMixin, BaseEstimator):
@@ -61,6 +64,10 @@ class LossRegressor(ImportancesMixin, RegressorMixin, BaseEstimator):
     The mean of what was cut off is added to every estimate: so few losses do not tell where the
     next ones will be. (With fewer than 40 losses above the least, half of them take the place of
     the 20.)
+
+    Losses of at most ten values, such as 0 and 1, have no such tail, and a few errors in many rows
+    are smoothed away easily: estimates of these are multiplied so that on held-out rows their mean
+    is that of the losses.
 
     Parameters
     ----------
@@ -161,7 +168,7 @@ class LossRegressor(ImportancesMixin, RegressorMixin, BaseEstimator):
             The fitted regressor.
         """
         X, y = training_rows(self, X, y, y_numeric=True)
-        weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        weight = check_row_weights(sample_weight, X)
         used = weight > 0
         y = np.asarray(y, dtype=np.float64)
         if not used.all():
@@ -181,8 +188,12 @@ class LossRegressor(ImportancesMixin, RegressorMixin, BaseEstimator):
             if known is None or len(np.unique(known)) > 1:
                 rows, estimate = self._mix(X, z, weight / weight.mean(), known)
                 self._base, self._scale = self._mean - scale, scale
+                total = float(np.average(estimate, weights=weight[rows]))
+                if len(np.unique(z)) <= FEW_VALUES and self._members and total > 0:
+                    self._scale *= float(np.average(z[rows], weights=weight[rows])) / total
                 self.held_out_ = np.full(len(used), np.nan)
-                self.held_out_[np.flatnonzero(used)[rows]] = self._base + scale * estimate
+                estimate = self._base + self._scale * estimate
+                self.held_out_[np.flatnonzero(used)[rows]] = estimate.clip(None, self._highest)
         return self
 
     @property

@@ -12,7 +12,7 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from condrisk._autologging import without_autologging
@@ -21,7 +21,7 @@ from condrisk._crossfit import Split, make_partition
 from condrisk._mixing import convex_shares, fit_pool, log_probabilities
 from condrisk._progress import announce
 from condrisk._state import leaves_rows_out
-from condrisk._validation import validated
+from condrisk._validation import check_row_weights, validated
 from condrisk.learners._encoder import new_rows, training_rows
 from condrisk.learners._importances import ImportancesMixin
 from condrisk.learners._loss_regressor import FEW_ROWS
@@ -93,7 +93,7 @@ class _Stack(ImportancesMixin, BaseEstimator, metaclass=ABCMeta):
             The fitted stack.
         """
         X, target = self._check(X, y)
-        weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        weight = check_row_weights(sample_weight, X)
         self._keep_sample(X, weight)
         splits = self._folds(X, target, groups)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))

@@ -14,7 +14,6 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_consistent_length,
     check_is_fitted,
     validate_data,
@@ -26,7 +25,13 @@ from condrisk._delegate import Assessment
 from condrisk._progress import announce, printed
 from condrisk._routing import add_part, add_splitter, route_fit
 from condrisk._state import leaves_rows_out
-from condrisk._validation import LARGEST_RISK, check_vector, refuse_gradients, validated
+from condrisk._validation import (
+    LARGEST_RISK,
+    check_row_weights,
+    check_vector,
+    refuse_gradients,
+    validated,
+)
 from condrisk.losses import Loss, PrecomputedLoss, get_loss
 from condrisk.risk._as_regressor import AsRegressorMixin
 from condrisk.risk._constant import warn_if_worse_than_constant
@@ -53,7 +58,7 @@ def _predictor_has(method: str) -> Any:
 def _weights(sample_weight: ArrayLike | None, X: Any) -> NDArray[Any] | None:
     if sample_weight is None:
         return None
-    return _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+    return check_row_weights(sample_weight, X)
 
 
 def check_regressor(regressor: Any) -> None:

@@ -12,7 +12,7 @@ from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
 from condrisk._budget import MANY_ROWS, Clock
 from condrisk._crossfit import Split
-from condrisk._forests import grow_on_folds, predict_unseen
+from condrisk._forests import grow_on_folds, predict_unseen, within_float32
 from condrisk._mixing import convex_shares
 from condrisk._progress import announce
 from condrisk.learners import LossRegressor
@@ -58,11 +58,12 @@ class Trees:
 
     def predict(self, X: Floats) -> Floats:
         """Estimate the mean loss at each row."""
-        return self._forest.predict(X)
+        return self._forest.predict(within_float32(X))
 
     def _grow(
         self, X: Floats, target: Floats, weight: Floats | None, folds: list[Split] | None
     ) -> tuple[Any, Floats]:
+        X = within_float32(X)
         forest = self._kind(
             N_TREES,
             min_samples_leaf=LEAF_ROWS,
@@ -98,6 +99,7 @@ class RootTrees(Trees):
 
     def predict(self, X: Floats) -> Floats:
         """Estimate the mean loss at each row."""
+        X = within_float32(X)
         return self._roots.predict(X) ** 2 + self._variances.predict(X)
 
 

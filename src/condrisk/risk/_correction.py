@@ -10,7 +10,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 
 from condrisk._budget import MANY_ROWS, ROWS_PER_TREE
 from condrisk._crossfit import Split
-from condrisk._forests import grow_on_folds, predict_unseen
+from condrisk._forests import grow_on_folds, predict_unseen, within_float32
 from condrisk._mixing import convex_shares
 from condrisk._progress import announce
 
@@ -155,8 +155,7 @@ def followed(found: Floats, error: Floats, weight: Floats) -> Floats:
 
 def _for_trees(inputs: Floats, share: Floats) -> Floats:
     """Return the inputs of the trees, which take no number that float32 has not."""
-    limit = float(np.finfo(np.float32).max)
-    return np.clip(np.column_stack([inputs, share]), -limit, limit)
+    return within_float32(np.column_stack([inputs, share]))
 
 
 def _capped(error: Floats, weight: Floats) -> Floats:

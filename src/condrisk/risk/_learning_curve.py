@@ -72,7 +72,9 @@ def factor_of_refit(
     """Return how much less the predictor that is kept is expected to lose than those of folds.
 
     One where that cannot be told: nothing was cross-fitted, the folds are the user's own, the loss
-    may be negative, or half of the rows are too few for the predictor.
+    may be negative, or half of the rows are too few for the predictor. One for labels too: of few
+    rows only some are wrong, so that the factor, at most one, would mostly be noise, and errors of
+    classifiers that have seen half of the rows say too much of a fifth.
 
     Parameters
     ----------
@@ -86,7 +88,8 @@ def factor_of_refit(
         What they are losses of.
     """
     known = isinstance(risk.cv, Integral) and risk._has_to_fit_predictor()
-    if not known or risk.loss_.minimum < 0 or not FEWEST_ROWS <= len(y) <= MOST_ROWS:
+    labels = risk._task() == "classification" and risk.loss_.response == "predict"
+    if not known or labels or risk.loss_.minimum < 0 or not FEWEST_ROWS <= len(y) <= MOST_ROWS:
         return 1.0
     method = risk.loss_.response
     job = Job(seeded(risk.predictor, risk.random_state), routed["predictor"], (method,))

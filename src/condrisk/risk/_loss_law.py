@@ -91,7 +91,9 @@ class LossLawMixin(BaseRisk):
         -------
         ndarray of shape (n_samples,)
             Probabilities, by the fitted distribution of the target. A correction of the mean, as
-            `HybridRisk` has, is not in them.
+            `HybridRisk` and `AutoRisk` have, is not in them: where the loss is 0 or 1, the chance
+            that it exceeds 0.5 is floor plus gap of `decompose_risk`, and `predict_risk`, which is
+            the better estimate of it, differs by the correction.
         """
         self._check_one_output()
         responses = self._responses_to(X, prediction)
@@ -119,7 +121,7 @@ class LossLawMixin(BaseRisk):
         -------
         ndarray of shape (n_samples, n_quantiles)
             The least t with P(loss ≤ t | x) at least the level, by the fitted distribution of the
-            target. A correction of the mean, as `HybridRisk` has, is not in them.
+            target. A correction of the mean, as `HybridRisk` and `AutoRisk` have, is not in them.
         """
         self._check_one_output()
         levels = check_quantiles(quantiles)

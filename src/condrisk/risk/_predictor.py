@@ -20,7 +20,7 @@ from sklearn.utils.validation import (
 from condrisk._crossfit import CrossFitted, Job, Split, cross_fit, fit_on, make_splits, seeded
 from condrisk._delegate import is_frozen
 from condrisk._progress import announce
-from condrisk._validation import refuse_gradients
+from condrisk._validation import check_target_is_numeric, refuse_gradients
 from condrisk.losses import CostMatrix, Loss, Task, get_loss, hamming
 from condrisk.risk._external import first_response, has_tags, kind_of
 from condrisk.risk._outputs import check_n_outputs, check_outputs, has_several_outputs
@@ -191,6 +191,7 @@ class PredictorMixin:
             if task == "classification":
                 _check_labels(y)
             elif task == "regression":
+                check_target_is_numeric(y)
                 y = check_array(y, ensure_2d=False, input_name="y", dtype=[np.float64, np.float32])
         check_n_outputs(y, self.__dict__.get("n_outputs_"))
         return y

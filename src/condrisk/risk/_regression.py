@@ -35,13 +35,18 @@ class RegressionRisk(BaseRisk):
       rows and its losses are taken on the others; the regressor is fitted on all pairs of row and
       loss that the splits yield; and the predictor is fitted again on all rows (`refit=True`).
       The losses are those of predictors that saw fewer rows than the one that is kept, and so
-      too high for it: with five folds on 200 rows by 4 to 7 per cent in the mean over twenty
-      worlds and sets, and by half on some. With ``cv=`` a number, a second
+      too high for it: with five folds on 200 rows by a tenth in the mean over fifteen worlds and
+      sets of regressors, and by half on some. With ``cv=`` a number, a second
       cross-fitting on halves of the rows tells how fast the loss falls with their number, and
       the risk is multiplied by `refit_factor_`. That takes a fifth more time; it is left out
-      for more than 20,000 rows.
+      for more than 20,000 rows, and for wrong labels, of which few rows tell too little.
     * With ``predictor="precomputed"`` the predictor is external: its responses to held-out rows
       are given to `fit` as ``prediction=``, or the losses themselves as ``loss=``.
+
+    Of a regressor, where at most one row in a hundred have more than half of all losses, each more
+    than ten times any other, the default regressor of losses gets them capped, with a warning that
+    names the rows: one error in `y` must not set the risk of all rows. `held_out_` has the losses
+    as they are.
 
     Parameters
     ----------
@@ -97,7 +102,8 @@ class RegressionRisk(BaseRisk):
         The loss.
     refit_factor_ : float
         What the risk learnt from held-out losses is multiplied by, at most 1: how much
-        less the predictor that is kept is expected to lose than those of the folds.
+        less the predictor that is kept is expected to lose than those of the folds. Always 1
+        where the loss is one of labels.
     held_out_ : HeldOut
         Losses of rows that the predictor was not fitted on, and risks estimated without them:
         what rules are fitted on. Estimated when first asked for, on at most 50,000 rows, which are

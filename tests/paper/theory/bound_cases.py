@@ -5,7 +5,6 @@ import inspect
 from condrisk.inference import sample_size
 from condrisk.paper import theory
 from condrisk.paper.theory import as_printed
-from condrisk.paper.theory._bounds_mean_variance import plug_in_mean_variance_bound
 
 ROWS = {"complexity": 0.03, "n": 200, "delta": 0.1}
 
@@ -22,7 +21,7 @@ VALID = {
     theory.plug_in_kl_bound: {"kl": 0.1, "upper": 2.0},
     theory.cross_entropy_kl_bound: {**ROWS, "floor": 0.1},
     theory.plug_in_cross_entropy_bound: {**ROWS, "floor": 0.1, "upper": 2.0},
-    plug_in_mean_variance_bound: {
+    theory.plug_in_mean_variance_bound: {
         "variance_error": 0.1,
         "mean_error": 0.2,
         "predictor_error": 0.5,
@@ -50,12 +49,8 @@ def found():
     """The public functions that return a bound."""
     bounds = {getattr(theory, name) for name in theory.__all__ if name.endswith("_bound")}
     printed = inspect.getmembers(as_printed, inspect.isfunction)
-    return (
-        {plug_in_mean_variance_bound}
-        | bounds
-        | {
-            function
-            for name, function in printed
-            if function.__module__ == as_printed.__name__ and not name.startswith("_")
-        }
-    )
+    return bounds | {
+        function
+        for name, function in printed
+        if function.__module__ == as_printed.__name__ and not name.startswith("_")
+    }

@@ -19,13 +19,13 @@ from condrisk.paper.theory import (
     plug_in_kl_bound,
     plug_in_lipschitz_bound,
     plug_in_matched_bound,
+    plug_in_mean_variance_bound,
     realised_absolute_bound,
     rejection_bound,
     restricted_rejection_bound,
     separable_bound,
     squared_error_bound,
 )
-from condrisk.paper.theory._bounds_mean_variance import plug_in_mean_variance_bound
 from condrisk.paper.theory.complexity import Complexity, LowerBound
 
 C, M, K, FLOOR = 0.03, 2.0, 3, 0.1

@@ -16,6 +16,7 @@ from condrisk.paper.theory._bounds_cross_entropy import (
     plug_in_cross_entropy_bound,
     plug_in_kl_bound,
 )
+from condrisk.paper.theory._bounds_mean_variance import plug_in_mean_variance_bound
 from condrisk.paper.theory._bounds_plug_in import (
     brier_probability_bound,
     plug_in_bound,
@@ -36,6 +37,7 @@ __all__ = [
     "plug_in_kl_bound",
     "plug_in_lipschitz_bound",
     "plug_in_matched_bound",
+    "plug_in_mean_variance_bound",
     "realised_absolute_bound",
     "realizability_gap",
     "rejection_bound",

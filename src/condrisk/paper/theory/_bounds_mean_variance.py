@@ -52,7 +52,7 @@ def plug_in_mean_variance_bound(
 
     Examples
     --------
-    >>> from condrisk.paper.theory._bounds_mean_variance import plug_in_mean_variance_bound
+    >>> from condrisk.paper.theory import plug_in_mean_variance_bound
     >>> errors = {"variance_error": 0.1, "mean_error": 0.2, "predictor_error": 0.5}
     >>> bound = plug_in_mean_variance_bound(**errors)
     >>> bound.value

@@ -17,7 +17,7 @@ from sklearn.preprocessing import SplineTransformer, StandardScaler
 
 from condrisk.datasets import RegressionWorld, make_heteroscedastic
 from condrisk.paper._records import Record
-from condrisk.paper.theory._bounds_mean_variance import plug_in_mean_variance_bound
+from condrisk.paper.theory import plug_in_mean_variance_bound
 from condrisk.paper.theory.simulations._cells import Floats
 from condrisk.paper.theory.simulations._settings import Part, TheoryConfig
 
