@@ -92,7 +92,7 @@ BAD = {
     "y of text for a regressor": (
         lambda: regression().fit(X, np.repeat("a", 60)),
         ValueError,
-        "convert",
+        "y must be numbers",
     ),
     "y continuous for a classifier": (
         lambda: classification().fit(C, y),
