@@ -6,7 +6,7 @@ import logging
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from joblib import cpu_count
@@ -17,11 +17,17 @@ from condrisk._extras import require
 WAIT_SECONDS = 10.0
 # Seconds between two looks at a cluster while a result is awaited.
 _LOOK_SECONDS = 1.0
+# What is left of the work where a cluster is lost, unless its caller knows better.
+KEPT = "what was finished is kept, and the same command goes on from there."
 
 
 @contextmanager
 def connect(
-    scheduler: str | None, *, workers: int | None = None, wait: float | None = None
+    scheduler: str | None,
+    *,
+    workers: int | None = None,
+    wait: float | None = None,
+    kept: str = KEPT,
 ) -> Iterator[Any]:
     """Yield a client of a Dask cluster.
 
@@ -35,6 +41,8 @@ def connect(
         How many processes of one thread such a cluster has. None: one for each core.
     wait : float or None
         How many seconds to wait for the scheduler, and then for its first worker. None: 10.
+    kept : str
+        What is left where the connection is lost.
     """
     wait = WAIT_SECONDS if wait is None else wait
     if not wait > 0:
@@ -64,24 +72,25 @@ def connect(
         from distributed.comm import CommClosedError
 
         try:
-            _wait_for_a_worker(client, wait)
+            wait_for_workers(client, 1, wait)
             yield client
-        except (CancelledError, CommClosedError):
-            raise _lost(client) from None
+        except (CancelledError, CommClosedError, _LostError):
+            raise ConnectionError(
+                f"the connection to the Dask scheduler at {_address(client)} is lost; {kept}"
+            ) from None
 
 
-def _wait_for_a_worker(client: Any, wait: float) -> None:
-    try:
-        client.wait_for_workers(1, timeout=wait)
-    except TimeoutError:
-        raise _no_workers(client, wait) from None
+class _LostError(Exception):
+    """The connection to a scheduler is lost."""
 
 
-def _lost(client: Any) -> ConnectionError:
-    return ConnectionError(
-        f"the connection to the Dask scheduler at {_address(client)} is lost; what was finished "
-        f"is kept, and the same command goes on from there."
-    )
+def wait_for_workers(client: Any, n_workers: int, wait: float) -> None:
+    """Wait for workers of a cluster for some seconds: for so many, or at least for one."""
+    with suppress(TimeoutError):
+        client.wait_for_workers(n_workers, timeout=wait)
+        return
+    if not client.nthreads():
+        raise _no_workers(client, wait)
 
 
 def _no_workers(client: Any, seconds: float) -> ConnectionError:
@@ -120,7 +129,7 @@ def result_of(client: Any, future: Any, *, wait: float = WAIT_SECONDS) -> Any:
             if future.status == "error":  # that of the task
                 raise
             if client.status != "running":
-                raise _lost(client) from None
+                raise _LostError from None
             without = 0.0 if client.nthreads() else without + _LOOK_SECONDS
             if without >= wait:
                 raise _no_workers(client, wait) from None

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from condrisk.app._booster import Text, members, numbers, read_booster
 from condrisk.app.export._errors import ExportError
 from condrisk.app.export._graph import Graph, Rows
 from condrisk.app.export._models import probabilities
@@ -23,7 +24,6 @@ NOTHING, ZERO = 0, 1
 ZERO_RANGE = float(np.float32(1e-35))
 _IDENTITY = ("regression", "regression_l1", "huber", "fair", "quantile", "mape", "")
 _EXPONENTIAL = ("poisson", "gamma", "tweedie")
-Text = dict[str, str]
 
 
 @REGRESSORS.register("lightgbm.sklearn.LGBMRegressor")
@@ -63,7 +63,7 @@ def _scores(graph: Graph, model: Any, X: Rows) -> str:
 
 def _raw(graph: Graph, model: Any, X: Rows) -> tuple[str, list[str]]:
     """Return the sums over trees, a column for each class, and the words of the objective."""
-    head, *trees = [_read(part) for part in _blocks(model.booster_.model_to_string())]
+    head, *trees = read_booster(model.booster_.model_to_string())
     n_targets = int(head["num_tree_per_iteration"])
     name = _prepared(graph, X.name, trees, len(X.categories))
     ensemble = Ensemble(n_targets)
@@ -75,34 +75,19 @@ def _raw(graph: Graph, model: Any, X: Rows) -> tuple[str, list[str]]:
     return total, head.get("objective", "").split()
 
 
-def _blocks(text: str) -> list[str]:
-    """Return the head of a booster's text and its trees."""
-    head, *trees = text.split("end of trees")[0].split("\nTree=")
-    return [head, *trees]
-
-
-def _read(block: str) -> Text:
-    pairs = (line.partition("=") for line in block.splitlines())
-    return {name: value for name, _, value in pairs}
-
-
-def _numbers(tree: Text, name: str, dtype: Any) -> NDArray[Any]:
-    return np.array(tree.get(name, "").split(), dtype=dtype)
-
-
 def _tree(text: Text) -> Tree:
     """Return a tree: first its splits, then its leaves, which children name by -1, -2 and so on."""
     if text.get("is_linear", "0") != "0":
         raise ExportError(
             "LightGBM's linear_tree cannot be converted to ONNX; trees with constant leaves can."
         )
-    value = _numbers(text, "leaf_value", np.float64)
-    feature = _numbers(text, "split_feature", np.intp)
+    value = numbers(text, "leaf_value", np.float64)
+    feature = numbers(text, "split_feature", np.intp)
     n = len(feature)
     if not n:
         return leaf(float(value[0]))
-    decision = _numbers(text, "decision_type", np.intp)
-    threshold = _numbers(text, "threshold", np.float64)
+    decision = numbers(text, "decision_type", np.intp)
+    threshold = numbers(text, "threshold", np.float64)
     categorical = (decision & 1).astype(bool)
     missing = (decision >> 2) & 3
     default_left = (decision & 2).astype(bool)
@@ -111,7 +96,7 @@ def _tree(text: Text) -> Tree:
     ends = np.zeros(len(value))
 
     def children(name: str) -> NDArray[np.intp]:
-        found = _numbers(text, name, np.intp)
+        found = numbers(text, name, np.intp)
         return np.concatenate([np.where(found < 0, n - 1 - found, found), ends.astype(np.intp)])
 
     return Tree(
@@ -122,15 +107,8 @@ def _tree(text: Text) -> Tree:
         threshold=np.concatenate([threshold, ends]),
         missing_left=np.concatenate([left, ends.astype(bool)]),
         value=np.concatenate([np.zeros(n), value]),
-        members={int(k): _members(text, int(threshold[k])) for k in np.flatnonzero(categorical)},
+        members={int(k): members(text, int(threshold[k])) for k in np.flatnonzero(categorical)},
     )
-
-
-def _members(text: Text, number: int) -> list[int]:
-    """Return the categories that go left at a categorical split, which are bits of words."""
-    bounds = _numbers(text, "cat_boundaries", np.intp)
-    words = _numbers(text, "cat_threshold", np.uint32)[bounds[number] : bounds[number + 1]]
-    return [32 * k + bit for k, word in enumerate(words) for bit in range(32) if word >> bit & 1]
 
 
 def _prepared(graph: Graph, X: str, trees: list[Text], n_columns: int) -> str:
@@ -139,8 +117,8 @@ def _prepared(graph: Graph, X: str, trees: list[Text], n_columns: int) -> str:
     zeros: set[int] = set()
     others: set[int] = set()
     for tree in trees:
-        features = _numbers(tree, "split_feature", np.intp).tolist()
-        for feature, kind in zip(features, _numbers(tree, "decision_type", np.intp), strict=True):
+        features = numbers(tree, "split_feature", np.intp).tolist()
+        for feature, kind in zip(features, numbers(tree, "decision_type", np.intp), strict=True):
             if kind & 1:
                 categorical.add(feature)
             else:

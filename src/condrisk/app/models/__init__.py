@@ -1,5 +1,6 @@
 """Models of tables: fitted by one call, or made of any fitted model or model file."""
 
+from condrisk.app.models._cluster import fit_parquet
 from condrisk.app.models._cost_matrix import read_cost_matrix
 from condrisk.app.models._encode import plain_values
 from condrisk.app.models._fit import fit_table
@@ -11,6 +12,7 @@ __all__ = [
     "RouterTable",
     "TableModel",
     "check_wish",
+    "fit_parquet",
     "fit_router",
     "fit_table",
     "open_model",

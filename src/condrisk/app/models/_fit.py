@@ -46,7 +46,7 @@ FEW_ROWS = 20_000
 Progress = Callable[[str], None]
 
 
-class _Rows(NamedTuple):
+class Rows(NamedTuple):
     """Rows ready for a model."""
 
     X: NDArray[np.float64]
@@ -60,10 +60,10 @@ class _Rows(NamedTuple):
             return tuple(self)
         return (self.X, self.y) if self.prediction is None else tuple(self)[:3]
 
-    def at(self, rows: NDArray[np.intp]) -> _Rows:
+    def at(self, rows: NDArray[np.intp]) -> Rows:
         prediction = None if self.prediction is None else self.prediction[rows]
         cost = None if self.cost is None else self.cost[rows]
-        return _Rows(self.X[rows], self.y[rows], prediction, cost)
+        return Rows(self.X[rows], self.y[rows], prediction, cost)
 
 
 def fit_table(
@@ -176,7 +176,7 @@ def fit_table(
     >>> figures["rows"], figures["deferral_loss"]["value"] < figures["never"]["value"]
     (100, True)
     """
-    _check_choices(cost, cost_column, budget, risk_target, confidence, holdout)
+    check_choices(cost, cost_column, budget, risk_target, confidence, holdout)
     note = progress if note is None else note
     roles = Roles(target, predictions, cost_column, time)
     frame = used_rows(frame, roles, drop=drop, only=only, note=note)
@@ -184,7 +184,7 @@ def fit_table(
         frame, roles, task, (loss, cost_matrix), only, notations or {}, note
     )
     groups = _subgroups(subgroups, schema, risk_target)
-    rule = _rule(budget, risk_target, confidence, cap, groups, random_state)
+    rule = make_rule(budget, risk_target, confidence, cap, groups, random_state)
     if time is None:
         train, held = _split(rows, task, holdout, random_state)
     else:
@@ -195,7 +195,7 @@ def fit_table(
     risk = make_risk(plan, predictor, trust=trust)
     progress(f"fitting on {len(train):,} rows")
     with announced_to(lambda part: progress(f"fitting on {len(train):,} rows: {part}")):
-        model = _fit(Deferral(risk, cost=cost, rule=rule), rows.at(train), note)
+        model = fit_rows(Deferral(risk, cost=cost, rule=rule), rows.at(train), note)
     if groups:
         name_groups(model.rule_, schema)
         _note_deferred(model.rule_, note)
@@ -211,7 +211,7 @@ def fit_table(
 # -- what was asked for -------------------------------------------------------------------------
 
 
-def _check_choices(
+def check_choices(
     cost: float | None,
     cost_column: str | None,
     budget: float | None,
@@ -238,7 +238,7 @@ def _check_choices(
         raise TableError(f"holdout is a share of the rows, from 0 to below 1, got {holdout}.")
 
 
-def _rule(
+def make_rule(
     budget: float | None,
     risk_target: float | None,
     confidence: float,
@@ -307,18 +307,18 @@ def _prepare(
     only: Sequence[str] | None,
     notations: Mapping[str, Notation],
     note: Progress,
-) -> tuple[_Rows, Schema, Task, Loss]:
+) -> tuple[Rows, Schema, Task, Loss]:
     target, predictions = roles.target, roles.predictions
     if frame.height < FEWEST_ROWS:
         raise TableError(f"the table has {frame.height} rows; at least {FEWEST_ROWS} are needed.")
     task = task or task_of(frame[target])
     y = read_target(as_written(frame[target], notations.get(target)), task)
     try:
-        found = get_loss(_chosen_loss(*loss, task, y), task=task).for_outputs(1)
+        found = get_loss(chosen_loss(*loss, task, y), task=task).for_outputs(1)
     except (ValueError, TypeError) as error:
         raise TableError(str(error)) from None
     if task == "classification":
-        _check_classes(y, target)
+        check_classes(y, target)
     for name, reason in left_out(frame, exclude=roles.apart, only=only).items():
         if name != predictions:
             note(f"column {name!r} is left out: {reason}")
@@ -333,10 +333,10 @@ def _prepare(
         raise TableError("there is no column besides the target that a model could learn from.")
     checked = _all_good(check_rows(schema, frame))
     cost = None if roles.cost_column is None else read_costs(frame[roles.cost_column])
-    return _Rows(encode_rows(checked.good, schema), y, given, cost), schema, task, found
+    return Rows(encode_rows(checked.good, schema), y, given, cost), schema, task, found
 
 
-def _chosen_loss(
+def chosen_loss(
     loss: str | Loss | None, cost_matrix: CostTable | None, task: Task, y: NDArray[Any]
 ) -> str | Loss | None:
     if cost_matrix is None:
@@ -375,7 +375,7 @@ def _all_good(checked: Checked) -> Checked:
     return checked
 
 
-def _check_classes(y: NDArray[Any], target: str) -> None:
+def check_classes(y: NDArray[Any], target: str) -> None:
     labels, counts = np.unique(y, return_counts=True)
     if len(labels) < 2:
         raise TableError(f"target {target!r} has one class only, {labels.tolist()[0]!r}.")
@@ -393,7 +393,7 @@ def _check_classes(y: NDArray[Any], target: str) -> None:
 
 
 def _split(
-    rows: _Rows, task: Task, holdout: float, seed: int
+    rows: Rows, task: Task, holdout: float, seed: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     n = len(rows.y)
     if not holdout:
@@ -405,7 +405,7 @@ def _split(
     return np.sort(train), np.sort(held)
 
 
-def _check_train_classes(rows: _Rows, train: NDArray[np.intp], task: Task, time: str) -> None:
+def _check_train_classes(rows: Rows, train: NDArray[np.intp], task: Task, time: str) -> None:
     """Refuse a split by time that leaves too little of a class to learn from."""
     if task != "classification":
         return
@@ -427,7 +427,7 @@ def _folds(y: NDArray[Any], task: Task) -> int:
 # -- fitting and measuring ------------------------------------------------------------------------
 
 
-def _fit(unfitted: Deferral, rows: _Rows, note: Progress) -> Deferral:
+def fit_rows(unfitted: Deferral, rows: Rows, note: Progress) -> Deferral:
     given = {} if rows.prediction is None else {"prediction": rows.prediction}
     threads = threadpool_limits(1 if len(rows.y) < FEW_ROWS else None, user_api="openmp")
     with threads, warnings.catch_warnings(record=True) as warned:

@@ -1,0 +1,276 @@
+"""Boosting by all workers of a cluster together, begun again where one of them dies.
+
+LightGBM's workers talk to each other while they fit. If one dies, the others may wait for it for
+ever, and Dask waits with them: somebody has to look. Fits run one after another and without early
+stopping, as several at once, and early stopping, can hang (issues 4942 and 6351 of LightGBM).
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
+from operator import itemgetter
+from threading import Thread
+from typing import Any
+from uuid import uuid4
+
+from condrisk._cluster import wait_for_workers
+from condrisk.app.models._cluster._rows import Recipe, Stage, training_rows
+from condrisk.app.models._cluster._source import Part, shares
+
+MOST_RESTARTS = 3
+# So long a fit may go without a new tree.
+STALL_SECONDS = 600.0
+# Seconds between two looks at the workers.
+_LOOK_SECONDS = 0.5
+# How long workers may take to give up a fit by themselves before they are restarted.
+_GRACE_SECONDS = 5.0
+Tell = Callable[[str], None]
+
+
+class LostError(Exception):
+    """A fit cannot end, because a worker of it is gone or stands still."""
+
+
+class Crew:
+    """The workers of a cluster, that fit together.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Of the cluster.
+    wait : float
+        How many seconds to wait for workers.
+    note : callable
+        Gets a sentence where a fit is begun again.
+    own : bool
+        Whether the cluster was started for this, so that nobody else uses its workers.
+    """
+
+    def __init__(self, client: Any, wait: float, note: Tell, *, own: bool) -> None:
+        self.client = client
+        self.address = client.scheduler.address
+        self.wait = wait
+        self.note = note
+        self.own = own
+        self.restarts = 0
+        self.size = len(client.nthreads())
+
+    def map(self, function: Callable[..., Any], things: Sequence[Any], *others: Any) -> list[Any]:
+        """Return what a function gives for each of several things, computed by the workers."""
+        from condrisk._cluster import result_of, submit
+
+        tasks = [submit(self.client, function, thing, *others) for thing in things]
+        return [result_of(self.client, task, wait=self.wait) for task in tasks]
+
+    def boost(
+        self,
+        parts: Sequence[Part],
+        recipe: Recipe,
+        stage: Stage,
+        options: dict[str, Any],
+        tell: Tell,
+    ) -> str:
+        """Return the text of a booster fitted to the rows of a stage.
+
+        A fit that is lost is begun again, with the workers that there are then.
+        """
+        while True:
+            workers = sorted(self.client.nthreads())
+            dealt = shares(parts, len(workers))
+            workers = workers[: len(dealt)]
+            try:
+                with _attempt(self) as fit:
+                    return fit.run(workers, dealt, recipe, stage, options, tell)
+            except LostError as lost:
+                self._begin_again(workers, lost)
+
+    def _begin_again(self, workers: Sequence[str], lost: LostError) -> None:
+        """Free the workers of a fit that is lost, and wait for those that start anew."""
+        if self.restarts == MOST_RESTARTS:
+            raise ConnectionError(
+                f"fitting was begun again {MOST_RESTARTS} times, and {lost} once more: are the "
+                f"workers out of memory? More of them hold smaller shares of the rows."
+            ) from None
+        self.restarts += 1
+        self.note(f"{lost}; the fit is begun again ({self.restarts} of {MOST_RESTARTS} times)")
+        self._free(workers)
+        wait_for_workers(self.client, self.size, self.wait)
+
+    def _free(self, workers: Sequence[str]) -> None:
+        """Restart the workers that are still fitting, where something restarts them."""
+        deadline = time.monotonic() + _GRACE_SECONDS
+        while True:
+            left = [worker for worker in workers if worker in self.client.nthreads()]
+            late = time.monotonic() > deadline
+            busy = left if late else [w for w, is_busy in self._fitting(left).items() if is_busy]
+            if not busy:
+                return
+            if late:
+                break
+            time.sleep(_LOOK_SECONDS)
+        # Workers without a nanny cannot be restarted. They give up when LightGBM does.
+        with suppress(ValueError, TimeoutError):
+            self.client.restart_workers(busy, timeout=self.wait)
+
+    def _fitting(self, workers: Sequence[str]) -> dict[str, bool]:
+        return self.client.run(_is_fitting, workers=list(workers)) if workers else {}
+
+
+def _is_fitting(dask_worker: Any) -> bool:
+    return any("_train_part" in str(task.key) for task in dask_worker.state.executing)
+
+
+# -- one attempt -----------------------------------------------------------------------------------
+
+
+@contextmanager
+def _attempt(crew: Crew) -> Iterator[_Attempt]:
+    """Yield a fit with a client of its own: closed, it lets go of whatever the fit waits for."""
+    from distributed import Client
+
+    # LightGBM waits for what it sends to workers by Dask's default client.
+    client = Client(crew.address, set_as_default=True, timeout=crew.wait)
+    try:
+        with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
+            # Of options that LightGBM sets itself, and of large arguments; it prints all else.
+            warnings.simplefilter("ignore")
+            yield _Attempt(client, own=crew.own)
+    finally:
+        client.close()
+
+
+class _Attempt:
+    """A fit that may be lost."""
+
+    def __init__(self, client: Any, *, own: bool) -> None:
+        self.client = client
+        self.own = own
+        self.trees = 0
+        self.heard = time.monotonic()
+
+    def run(
+        self,
+        workers: Sequence[str],
+        dealt: Sequence[Sequence[Part]],
+        recipe: Recipe,
+        stage: Stage,
+        options: dict[str, Any],
+        tell: Tell,
+    ) -> str:
+        """Return the text of the booster."""
+        tell("reading rows")
+        if self.own:
+            self.client.run(_write_nothing, workers=list(workers))
+        X, y = self._read(workers, dealt, recipe, stage)
+        topic = f"condrisk-{uuid4().hex}"
+        self.client.subscribe_topic(topic, self._hear)
+        found: list[Any] = []
+
+        def fit() -> None:
+            try:
+                found.append(_fit(self.client, X, y, stage, options, topic))
+            except BaseException as error:  # told below, in the thread that asked for it
+                found.append(error)
+
+        thread = Thread(target=fit, daemon=True)
+        self.heard = time.monotonic()
+        thread.start()
+        while thread.is_alive():
+            thread.join(_LOOK_SECONDS)
+            self._look_at(workers)
+            tell(f"tree {self.trees} of {options['n_estimators']}")
+        if not isinstance(found[0], str):
+            raise LostError(f"a fit failed ({str(found[0]).strip() or type(found[0]).__name__})")
+        return found[0]
+
+    def _read(
+        self,
+        workers: Sequence[str],
+        dealt: Sequence[Sequence[Part]],
+        recipe: Recipe,
+        stage: Stage,
+    ) -> Any:
+        """Have each worker read its share, and return all of them as arrays of Dask."""
+        import dask.array as da
+
+        def there(function: Any, worker: str, *arguments: Any) -> Any:
+            return self.client.submit(function, *arguments, workers=[worker], pure=False)
+
+        rows = [
+            there(training_rows, worker, share, recipe, stage)
+            for worker, share in zip(workers, dealt, strict=True)
+        ]
+        columns = [
+            [there(itemgetter(k), w, r) for w, r in zip(workers, rows, strict=True)] for k in (0, 1)
+        ]
+        sizes = [there(len, worker, part) for worker, part in zip(workers, columns[1], strict=True)]
+        while not all(size.done() for size in sizes):
+            time.sleep(_LOOK_SECONDS)
+            self._look_at(workers)
+        for one in rows:
+            if one.status == "error":
+                one.result()
+        n_rows = self.client.gather(sizes)
+        width = len(stage.bins.edges)
+        blocks = [
+            (da.from_delayed(x, (n, width), dtype="f4"), da.from_delayed(y, (n,), dtype="f8"))
+            for x, y, n in zip(*columns, n_rows, strict=True)
+            if n  # a worker without rows would have LightGBM wait for ever
+        ]
+        return (da.concatenate(part) for part in zip(*blocks, strict=True))
+
+    def _look_at(self, workers: Sequence[str]) -> None:
+        gone = set(workers) - set(self.client.nthreads())
+        if gone:
+            raise LostError(f"the worker at {min(gone)} is gone")
+        if time.monotonic() - self.heard > STALL_SECONDS:
+            raise LostError(f"there was no new tree for {STALL_SECONDS:g} seconds")
+
+    def _hear(self, event: Any) -> None:
+        self.trees = max(self.trees, event[1])
+        self.heard = time.monotonic()
+
+
+def _fit(client: Any, X: Any, y: Any, stage: Stage, options: dict[str, Any], topic: str) -> str:
+    from lightgbm import DaskLGBMRegressor
+
+    # The regressor takes the numbers of classes as they are; the classifier would number the
+    # classes of each worker's rows, which may lack one.
+    model = DaskLGBMRegressor(
+        client=client,
+        max_bin=255,
+        min_data_in_bin=1,
+        deterministic=True,
+        force_row_wise=True,
+        time_out=max(1, int(STALL_SECONDS / 60)),
+        verbosity=-1,
+        **options,
+    )
+    told: dict[str, Any] = {"callbacks": [_Tell(topic)]}
+    if stage.bins.categorical:
+        told["categorical_feature"] = stage.bins.categorical
+    model.fit(X, y, **told)
+    text: str = model.booster_.model_to_string()
+    return text
+
+
+class _Tell:
+    """Says, from a worker, how many trees there are."""
+
+    def __init__(self, topic: str) -> None:
+        self.topic = topic
+
+    def __call__(self, environment: Any) -> None:
+        from distributed import get_worker
+
+        get_worker().log_event(self.topic, environment.iteration + 1)
+
+
+def _write_nothing() -> None:
+    """Let a worker of ours print nothing: LightGBM tells of each connection."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
