@@ -11,6 +11,7 @@ import typer
 
 from condrisk.app._errors import NO_RULE
 from condrisk.app._paths import check_inputs, check_output, source_name
+from condrisk.app.cli._engines import Engine, Scheduler, Wait, Workers, cluster_options
 from condrisk.app.cli._tables import (
     TABLE_HELP,
     DateFormats,
@@ -36,6 +37,15 @@ from condrisk.app.cli._terminal import (
     verdict_of,
 )
 
+# What a cluster cannot do, with what stands for not asking for it.
+_LOCAL_ONLY: dict[str, Any] = {
+    "cost_column": None,
+    "time": None,
+    "subgroups": (),
+    "predictor": "boosting",
+    "trust": False,
+    "predictions": None,
+}
 _EXAMPLE = "Example: condrisk fit patients.csv --target outcome --cost 0.1 -o model.skops"
 
 if TYPE_CHECKING:
@@ -43,7 +53,14 @@ if TYPE_CHECKING:
 
 
 def fit(
-    table: Annotated[Source, typer.Argument(help=TABLE_HELP, metavar="TABLE", parser=parse_source)],
+    table: Annotated[
+        Source,
+        typer.Argument(
+            help=f"{TABLE_HELP} With --engine dask a Parquet file, or a folder of such files.",
+            metavar="TABLE",
+            parser=parse_source,
+        ),
+    ],
     target: Annotated[str, typer.Option(help="The column to predict.")],
     task: Annotated[
         Task | None,
@@ -166,6 +183,17 @@ def fit(
             metavar="COLUMN",
         ),
     ] = None,
+    engine: Annotated[
+        Engine,
+        typer.Option(
+            help="Who fits: this process, or the workers of a Dask cluster, for tables that no "
+            "machine holds. They fit boosting, by LightGBM.",
+            rich_help_panel="On a cluster",
+        ),
+    ] = Engine.local,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
+    wait: Wait = None,
     seed: Annotated[int, typer.Option(help="Same seed, same model.", min=0)] = 0,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")
@@ -194,36 +222,36 @@ def fit(
         if risk_target is None:
             needs("--risk-target", confidence=confidence, cap=cap, subgroup=subgroup)
         options = table_options(sheet, query, decimal, date_format)
-        check_inputs(None, table, options=options)
+        cluster = cluster_options(engine, scheduler, workers, wait)
+        choices = {
+            "target": target,
+            "task": None if task is None else task.value,
+            "loss": loss,
+            "cost": cost,
+            "cost_column": cost_column,
+            "cost_matrix": cost_matrix,
+            "time": time,
+            "budget": budget,
+            "risk_target": risk_target,
+            "confidence": 0.9 if confidence is None else confidence,
+            "cap": cap,
+            "subgroups": tuple(subgroup or ()),
+            "predictor": predictor,
+            "trust": trust,
+            "predictions": predictions,
+            "holdout": holdout,
+            "random_state": seed,
+            "drop": tuple(drop or ()),
+            "only": only or None,
+        }
+        if engine is Engine.dask:
+            choices = _on_cluster(choices, options) | cluster
+        else:
+            check_inputs(None, table, options=options)
         check_inputs(None, cost_matrix)
         check_output(output, overwrite=overwrite)
         with progress(f"reading {table}") as update:
-            manifest = _fit(
-                table,
-                output,
-                update,
-                notes,
-                options,
-                target=target,
-                task=None if task is None else task.value,
-                loss=loss,
-                cost=cost,
-                cost_column=cost_column,
-                cost_matrix=cost_matrix,
-                time=time,
-                budget=budget,
-                risk_target=risk_target,
-                confidence=0.9 if confidence is None else confidence,
-                cap=cap,
-                subgroups=tuple(subgroup or ()),
-                predictor=predictor,
-                trust=trust,
-                predictions=predictions,
-                holdout=holdout,
-                random_state=seed,
-                drop=tuple(drop or ()),
-                only=only or None,
-            )
+            manifest = _fit(table, output, update, notes, options, engine, choices)
     if as_json:
         shown = {k: v for k, v in manifest.items() if k not in ("profile", "held_out")}
         said = [sentence.text.replace("\u00a0", " ") for sentence in verdict_of(manifest)]
@@ -232,20 +260,36 @@ def fit(
         _show(table, output, manifest)
 
 
+def _on_cluster(choices: dict[str, Any], options: TableOptions) -> dict[str, Any]:
+    """Return what is wanted of a cluster; refuse what it cannot do."""
+    named = {"subgroups": "subgroup", "date_formats": "date_format"}
+    kept = dict(choices)
+    for name, default in _LOCAL_ONLY.items():
+        if kept.pop(name) != default:
+            option = named.get(name, name).replace("_", "-")
+            raise ValueError(f"--{option} works with --engine local alone.")
+    for name, value in vars(options).items():
+        if value:
+            option = named.get(name, name).replace("_", "-")
+            raise ValueError(f"--{option} is not for Parquet, which --engine dask reads.")
+    return kept
+
+
 def _fit(
     table: Path,
     output: Path,
     update: Any,
     notes: list[str],
     options: TableOptions,
-    **choices: Any,
+    engine: Engine,
+    choices: dict[str, Any],
 ) -> dict[str, Any]:
     """Fit a model, write it, and return what its file says."""
-    from condrisk.app.models import fit_table, read_cost_matrix
+    from condrisk.app.models import fit_parquet, fit_table, read_cost_matrix
     from condrisk.app.tables import read_noted
     from condrisk.persistence import read_manifest, save_model
 
-    if choices["trust"]:
+    if choices.get("trust"):
         sys.path.insert(0, os.getcwd())  # where the user's own modules are
 
     def tell(text: str) -> None:
@@ -254,14 +298,17 @@ def _fit(
 
     if choices["cost_matrix"] is not None:
         choices["cost_matrix"] = read_cost_matrix(choices["cost_matrix"])
-    roles = ("target", "predictions", "cost_column", "time")
-    named = {*(choices["only"] or ()), *(choices[role] for role in roles)}
+    if engine is Engine.dask:
+        model = fit_parquet(table, **choices, progress=update, note=tell)
+    else:
+        roles = ("target", "predictions", "cost_column", "time")
+        named = {*(choices["only"] or ()), *(choices[role] for role in roles)}
 
-    def used(name: str) -> bool:
-        return name in named if choices["only"] else name not in choices["drop"]
+        def used(name: str) -> bool:
+            return name in named if choices["only"] else name not in choices["drop"]
 
-    frame, notations = read_noted(table, options=options, used=used, note=tell)
-    model = fit_table(frame, **choices, notations=notations, progress=update, note=tell)
+        frame, notations = read_noted(table, options=options, used=used, note=tell)
+        model = fit_table(frame, **choices, notations=notations, progress=update, note=tell)
     update(f"writing {output}")
     save_model(
         model.model,

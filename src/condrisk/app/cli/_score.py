@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryDirectory
@@ -17,6 +16,7 @@ from rich.console import Console
 
 from condrisk.app._numbers import Amounts, number, percent, unit_of
 from condrisk.app._paths import STANDARD, check_inputs, check_output, written_format
+from condrisk.app.cli._engines import Engine, Scheduler, Wait, Workers, cluster_options
 from condrisk.app.cli._tables import (
     TABLE_HELP,
     DateFormats,
@@ -36,7 +36,6 @@ from condrisk.app.cli._terminal import (
     exclusive,
     is_quiet,
     is_router_file,
-    needs,
     note,
     only_for,
     print_json,
@@ -48,13 +47,6 @@ from condrisk.app.cli._terminal import (
 if TYPE_CHECKING:
     from condrisk.app._table_options import TableOptions
     from condrisk.app.scoring import RouteSummary, ScoreSummary
-
-
-class Engine(StrEnum):
-    """Who scores."""
-
-    local = "local"
-    dask = "dask"
 
 
 def score(
@@ -170,30 +162,14 @@ def score(
     ] = None,
     engine: Annotated[
         Engine,
-        typer.Option(help="Who scores: this process, or the workers of a Dask cluster."),
+        typer.Option(
+            help="Who scores: this process, or the workers of a Dask cluster.",
+            rich_help_panel="On a cluster",
+        ),
     ] = Engine.local,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            help="With --engine dask: where the scheduler is, as in tcp://10.0.0.1:8786. "
-            "Default: a cluster on this machine, started for the purpose.",
-            metavar="ADDRESS",
-        ),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="With --engine dask: workers of such a cluster. Default: one for each core."
-        ),
-    ] = None,
-    wait: Annotated[
-        float | None,
-        typer.Option(
-            help="With --engine dask: how many seconds the cluster may be without any worker. "
-            "Default: 10.",
-            metavar="SECONDS",
-        ),
-    ] = None,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
+    wait: Wait = None,
     trust: Trust = None,
     quiet: Quiet = False,
     as_json: Annotated[
@@ -220,8 +196,7 @@ def score(
     with user_errors(_kept(output)), _written_to(output) as written:
         options = table_options(sheet, query, decimal, date_format)
         exclusive(cost=cost, cost_column=cost_column)
-        if engine is Engine.local:
-            needs("--engine dask", scheduler=scheduler, workers=workers, wait=wait)
+        cluster = cluster_options(engine, scheduler, workers, wait)
         check_inputs(model, table, options=options)
         written_format(written)
         check_output(written, overwrite=True)
@@ -268,9 +243,7 @@ def score(
                     batch_rows=batch_rows,
                     threads=threads,
                     engine=engine.value,
-                    scheduler=scheduler,
-                    workers=workers,
-                    **({} if wait is None else {"wait": wait}),
+                    **cluster,
                     progress=update,
                 )
         if piped:
