@@ -40,3 +40,21 @@ def quick_fits():
         patch.setattr(_predictors, "ExtraTreesClassifier", partial(ExtraTreesClassifier, 10))
         patch.setattr("condrisk.risk._correction.N_TREES", 5)
         yield
+
+
+@pytest.fixture
+def quick_boosting(monkeypatch):
+    """Fit on a cluster with few trees, in larger steps."""
+    from condrisk.app.models._cluster import _fit
+
+    for name in ("PREDICTOR", "RISK"):
+        few = {"n_estimators": 15, "learning_rate": 0.3}
+        monkeypatch.setattr(_fit, name, getattr(_fit, name) | few)
+
+
+@pytest.fixture
+def impatient_boosting(monkeypatch):
+    """Give up a fit on a cluster that has no new tree for ten seconds."""
+    from condrisk.app.models._cluster import _crew
+
+    monkeypatch.setattr(_crew, "STALL_SECONDS", 10.0)

@@ -11,7 +11,7 @@ import io
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from operator import itemgetter
 from threading import Thread
@@ -19,7 +19,7 @@ from typing import Any
 from uuid import uuid4
 
 from condrisk._cluster import wait_for_workers
-from condrisk.app.models._cluster._rows import Recipe, Stage, training_rows
+from condrisk.app.models._cluster._rows import Recipe, Stage, read_share, training_rows
 from condrisk.app.models._cluster._source import Part, shares
 
 MOST_RESTARTS = 3
@@ -59,6 +59,7 @@ class Crew:
         self.own = own
         self.restarts = 0
         self.size = len(client.nthreads())
+        self.held: dict[str, Any] = {}  # the share of each worker
 
     def map(self, function: Callable[..., Any], things: Sequence[Any], *others: Any) -> list[Any]:
         """Return what a function gives for each of several things, computed by the workers."""
@@ -80,14 +81,33 @@ class Crew:
         A fit that is lost is begun again, with the workers that there are then.
         """
         while True:
-            workers = sorted(self.client.nthreads())
-            dealt = shares(parts, len(workers))
-            workers = workers[: len(dealt)]
+            workers: Sequence[str] = list(self.held) or sorted(self.client.nthreads())
             try:
+                self._hold(workers, parts, recipe, tell)
                 with _attempt(self) as fit:
-                    return fit.run(workers, dealt, recipe, stage, options, tell)
+                    return fit.run(self.held, recipe, stage, options, tell)
             except LostError as lost:
                 self._begin_again(workers, lost)
+
+    def _hold(
+        self, workers: Sequence[str], parts: Sequence[Part], recipe: Recipe, tell: Tell
+    ) -> None:
+        """Have each worker read its share of the rows, unless it has."""
+        if self.held:
+            return
+        tell("reading rows")
+        dealt = shares(parts, len(workers))
+        if len(dealt) < len(workers):
+            self.note(
+                f"the table has {len(dealt)} row groups, so that only as many workers fit; files "
+                f"of more row groups keep more of them busy"
+            )
+        tasks = {
+            worker: there(self.client, worker, read_share, share, recipe)
+            for worker, share in zip(workers, dealt, strict=False)
+        }
+        wait_for(self.client, tasks.values(), list(tasks))
+        self.held = tasks
 
     def _begin_again(self, workers: Sequence[str], lost: LostError) -> None:
         """Free the workers of a fit that is lost, and wait for those that start anew."""
@@ -98,6 +118,7 @@ class Crew:
             ) from None
         self.restarts += 1
         self.note(f"{lost}; the fit is begun again ({self.restarts} of {MOST_RESTARTS} times)")
+        self.held = {}
         self._free(workers)
         wait_for_workers(self.client, self.size, self.wait)
 
@@ -123,6 +144,32 @@ class Crew:
 
 def _is_fitting(dask_worker: Any) -> bool:
     return any("_train_part" in str(task.key) for task in dask_worker.state.executing)
+
+
+def there(client: Any, worker: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Send a task to one worker, and to no other."""
+    with warnings.catch_warnings():
+        # Dask would rather have large arguments on its workers beforehand.
+        warnings.filterwarnings("ignore", message="Sending large graph")
+        return client.submit(function, *arguments, workers=[worker], pure=False)
+
+
+def wait_for(client: Any, tasks: Iterable[Any], workers: Sequence[str]) -> None:
+    """Wait for tasks as long as their workers live; raise what they raise."""
+    tasks = list(tasks)
+    while not all(task.done() for task in tasks):
+        time.sleep(_LOOK_SECONDS)
+        look_at(client, workers)
+    for task in tasks:
+        if task.status == "error":
+            task.result()
+
+
+def look_at(client: Any, workers: Iterable[str]) -> None:
+    """Raise `LostError` where a worker is gone."""
+    gone = set(workers) - set(client.nthreads())
+    if gone:
+        raise LostError(f"the worker at {min(gone)} is gone")
 
 
 # -- one attempt -----------------------------------------------------------------------------------
@@ -155,18 +202,17 @@ class _Attempt:
 
     def run(
         self,
-        workers: Sequence[str],
-        dealt: Sequence[Sequence[Part]],
+        held: Mapping[str, Any],
         recipe: Recipe,
         stage: Stage,
         options: dict[str, Any],
         tell: Tell,
     ) -> str:
         """Return the text of the booster."""
-        tell("reading rows")
         if self.own:
-            self.client.run(_write_nothing, workers=list(workers))
-        X, y = self._read(workers, dealt, recipe, stage)
+            self.client.run(_write_nothing, workers=list(held))
+        tell("preparing rows")
+        X, y = self._rows(held, recipe, stage)
         topic = f"condrisk-{uuid4().hex}"
         self.client.subscribe_topic(topic, self._hear)
         found: list[Any] = []
@@ -182,54 +228,40 @@ class _Attempt:
         thread.start()
         while thread.is_alive():
             thread.join(_LOOK_SECONDS)
-            self._look_at(workers)
+            look_at(self.client, held)
+            if time.monotonic() - self.heard > STALL_SECONDS:
+                raise LostError(f"there was no new tree for {STALL_SECONDS:g} seconds")
             tell(f"tree {self.trees} of {options['n_estimators']}")
         if not isinstance(found[0], str):
             raise LostError(f"a fit failed ({str(found[0]).strip() or type(found[0]).__name__})")
         return found[0]
 
-    def _read(
-        self,
-        workers: Sequence[str],
-        dealt: Sequence[Sequence[Part]],
-        recipe: Recipe,
-        stage: Stage,
-    ) -> Any:
-        """Have each worker read its share, and return all of them as arrays of Dask."""
+    def _rows(self, held: Mapping[str, Any], recipe: Recipe, stage: Stage) -> Any:
+        """Have each worker make of its share what is fitted to; return arrays of Dask."""
         import dask.array as da
+        from distributed import Future
 
-        def there(function: Any, worker: str, *arguments: Any) -> Any:
-            return self.client.submit(function, *arguments, workers=[worker], pure=False)
-
-        rows = [
-            there(training_rows, worker, share, recipe, stage)
-            for worker, share in zip(workers, dealt, strict=True)
+        rows = {
+            worker: there(
+                self.client, worker, training_rows, Future(share.key, self.client), recipe, stage
+            )
+            for worker, share in held.items()
+        }
+        X, y = (
+            [there(self.client, worker, itemgetter(k), pair) for worker, pair in rows.items()]
+            for k in (0, 1)
+        )
+        sizes = [
+            there(self.client, worker, len, part) for worker, part in zip(rows, y, strict=True)
         ]
-        columns = [
-            [there(itemgetter(k), w, r) for w, r in zip(workers, rows, strict=True)] for k in (0, 1)
-        ]
-        sizes = [there(len, worker, part) for worker, part in zip(workers, columns[1], strict=True)]
-        while not all(size.done() for size in sizes):
-            time.sleep(_LOOK_SECONDS)
-            self._look_at(workers)
-        for one in rows:
-            if one.status == "error":
-                one.result()
-        n_rows = self.client.gather(sizes)
+        wait_for(self.client, [*rows.values(), *sizes], list(rows))
         width = len(stage.bins.edges)
         blocks = [
-            (da.from_delayed(x, (n, width), dtype="f4"), da.from_delayed(y, (n,), dtype="f8"))
-            for x, y, n in zip(*columns, n_rows, strict=True)
+            (da.from_delayed(x, (n, width), dtype="f4"), da.from_delayed(z, (n,), dtype="f8"))
+            for x, z, n in zip(X, y, self.client.gather(sizes), strict=True)
             if n  # a worker without rows would have LightGBM wait for ever
         ]
         return (da.concatenate(part) for part in zip(*blocks, strict=True))
-
-    def _look_at(self, workers: Sequence[str]) -> None:
-        gone = set(workers) - set(self.client.nthreads())
-        if gone:
-            raise LostError(f"the worker at {min(gone)} is gone")
-        if time.monotonic() - self.heard > STALL_SECONDS:
-            raise LostError(f"there was no new tree for {STALL_SECONDS:g} seconds")
 
     def _hear(self, event: Any) -> None:
         self.trees = max(self.trees, event[1])

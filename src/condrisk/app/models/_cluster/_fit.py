@@ -22,7 +22,6 @@ from condrisk.app.models._cluster._rows import (
     Recipe,
     Rows,
     Stage,
-    known,
     rows_apart,
 )
 from condrisk.app.models._cluster._source import Source, open_source
@@ -33,7 +32,7 @@ from condrisk.app.models._cluster._survey import (
     look_at,
     put_together,
 )
-from condrisk.app.models._cluster._trees import Bins, boosting_of, find_bins
+from condrisk.app.models._cluster._trees import boosting_of, find_bins
 from condrisk.app.models._cost_matrix import CostTable
 from condrisk.app.models._encode import encode_rows
 from condrisk.app.models._fit import (
@@ -50,6 +49,7 @@ from condrisk.app.models._targets import read_target, task_of
 from condrisk.app.tables import TableError, check_rows
 from condrisk.deferral import Deferral
 from condrisk.losses import Loss, Task, get_loss
+from condrisk.persistence import Schema
 
 FEWEST_ROWS = 1_000
 # More rows than these say nothing new to a rule, or of a model.
@@ -222,6 +222,7 @@ def _recipe(
     if not schema.columns:
         raise TableError("there is no column besides the target that a model could learn from.")
     most = MOST_ROWS_APART / n_rows
+    bins = find_bins(sampled(survey, schema), [len(c.categories) for c in schema.columns])
     return Recipe(
         schema,
         target,
@@ -231,7 +232,13 @@ def _recipe(
         min(FOR_RULE_SHARE, most),
         min(holdout, most),
         seed,
+        bins,
     )
+
+
+def sampled(survey: Survey, schema: Schema) -> NDArray[np.float64]:
+    """Return the rows of the sample as a model takes them, as far as it can take them."""
+    return encode_rows(check_rows(schema, survey.sample).good, schema)
 
 
 def _labels(survey: Survey, target: str, task: Task | None) -> tuple[Task, NDArray[Any]]:
@@ -260,38 +267,41 @@ def _boosted(
     crew: Crew, source: Source, recipe: Recipe, survey: Survey, progress: Progress
 ) -> tuple[Any, Any]:
     """Return the predictor, fitted to all rows, and what was fitted to losses it had not seen."""
-    sample = survey.sample.filter(pl.Series(known(survey.sample[recipe.target])))
-    X = encode_rows(check_rows(recipe.schema, sample).good, recipe.schema)
-    bins = find_bins(X, [len(column.categories) for column in recipe.schema.columns])
     objective = _objective(recipe.classes)
     folds = tuple(range(N_FOLDS))
 
-    def fit(what: str, stage: Stage, options: dict[str, Any], classes: Any) -> Any:
+    def boost(what: str, stage: Stage, options: dict[str, Any]) -> str:
         def tell(part: str) -> None:
             progress(f"fitting on {crew.size} workers: {what}, {part}")
 
-        text = crew.boost(source.parts, recipe, stage, options, tell)
-        words = {
-            "learning_rate": options["learning_rate"],
-            "min_samples_leaf": options["min_child_samples"],
-        }
-        return boosting_of(text, stage.bins, classes, **words)
+        return crew.boost(source.parts, recipe, stage, options, tell)
 
-    predictors = tuple(
-        fit(
+    boosters = tuple(
+        boost(
             f"predictor, fold {fold + 1} of {N_FOLDS}",
-            Stage(tuple(other for other in folds if other != fold), bins),
+            Stage(tuple(other for other in folds if other != fold), recipe.bins),
             PREDICTOR | objective,
-            recipe.classes,
         )
         for fold in folds
     )
-    with_response = _with_response(bins, X, predictors[0], recipe)
-    risk = fit("risk", Stage(folds, with_response, predictors), RISK, None)
-    predictor = fit(
-        "predictor, all rows", Stage(folds, bins), PREDICTOR | objective, recipe.classes
+    bins = recipe.bins
+    if recipe.classes is not None:  # the risk is learnt from probabilities, too
+        first = boosting_of(boosters[0], bins, recipe.classes)
+        bins = bins.with_numbers(first.predict_proba(sampled(survey, recipe.schema)))
+    risk = boost("risk", Stage(folds, bins, boosters), RISK)
+    predictor = boost("predictor, all rows", Stage(folds, recipe.bins), PREDICTOR | objective)
+    return (
+        boosting_of(predictor, recipe.bins, recipe.classes, **_words(PREDICTOR)),
+        boosting_of(risk, bins, None, **_words(RISK)),
     )
-    return predictor, risk
+
+
+def _words(options: dict[str, Any]) -> dict[str, Any]:
+    """Return options of LightGBM in scikit-learn's words."""
+    return {
+        "learning_rate": options["learning_rate"],
+        "min_samples_leaf": options["min_child_samples"],
+    }
 
 
 def _objective(classes: NDArray[Any] | None) -> dict[str, Any]:
@@ -300,11 +310,6 @@ def _objective(classes: NDArray[Any] | None) -> dict[str, Any]:
     if len(classes) == 2:
         return {"objective": "binary"}
     return {"objective": "multiclass", "num_class": len(classes)}
-
-
-def _with_response(bins: Bins, X: NDArray[np.float64], predictor: Any, recipe: Recipe) -> Bins:
-    """Return the bins of what the risk is learnt from: of classes, their probabilities too."""
-    return bins if recipe.classes is None else bins.with_numbers(predictor.predict_proba(X))
 
 
 def _decided(

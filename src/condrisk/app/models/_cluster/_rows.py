@@ -18,6 +18,7 @@ from condrisk.losses import Loss, Task
 from condrisk.persistence import Schema
 
 N_FOLDS = 5
+_BLOCK = 65_536  # rows to predict at a time
 # Rows that no predictor and no risk is fitted on: to fit the rule on, and to measure on.
 FOR_RULE, HELD_OUT = -1, -2
 Floats = NDArray[np.float64]
@@ -34,6 +35,7 @@ class Recipe(NamedTuple):
     for_rule: float  # the share of the rows
     held_out: float
     seed: int
+    bins: Bins
 
     def uses(self, part: Part) -> NDArray[np.int64]:
         """Return, for each row of a part, its fold, or what else it is for.
@@ -51,7 +53,7 @@ class Recipe(NamedTuple):
         """Return the rows of a part that are for some uses."""
         frame = part.read([*self.schema.names, self.target])
         use = self.uses(part)
-        kept = np.isin(use, uses) & known(frame[self.target])
+        kept = np.isin(use, uses) & _known(frame[self.target])
         checked = check_rows(self.schema, frame.filter(pl.Series(kept)))
         if checked.bad:
             row, reason = next(iter(checked.bad.items()))
@@ -72,7 +74,7 @@ class Rows(NamedTuple):
     use: NDArray[np.int64]
 
 
-def known(target: pl.Series) -> NDArray[np.bool_]:
+def _known(target: pl.Series) -> NDArray[np.bool_]:
     """Tell which rows have a target."""
     target = target.fill_nan(None) if target.dtype.is_float() else target
     return target.is_not_null().to_numpy()
@@ -84,6 +86,48 @@ def rows_apart(parts: Sequence[Part], recipe: Recipe) -> Rows:
     return Rows(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
 
+# -- what workers keep -----------------------------------------------------------------------------
+
+
+class Share(NamedTuple):
+    """The rows that a worker holds: a byte for each number, read once for all fits.
+
+    Attributes
+    ----------
+    bins : ndarray of uint8, shape (n_rows, n_columns)
+        The bin of each number, the code of each category.
+    y : ndarray of shape (n_rows,)
+        Targets; of labels their positions among the classes.
+    fold : ndarray of int8, shape (n_rows,)
+        The fold of each row.
+    """
+
+    bins: NDArray[np.uint8]
+    y: Floats
+    fold: NDArray[np.int8]
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.y)
+
+
+def read_share(parts: Sequence[Part], recipe: Recipe) -> Share:
+    """Read the rows of some parts that are fitted on, in the process of a worker."""
+    n_rows = sum(part.n_rows for part in parts)
+    bins = np.empty((n_rows, len(recipe.schema.columns)), dtype=np.uint8)
+    y, fold = np.empty(n_rows), np.empty(n_rows, dtype=np.int8)
+    at = 0
+    for part in parts:
+        rows = recipe.read(part, range(N_FOLDS))
+        end = at + len(rows.y)
+        recipe.bins.write(rows.X, bins[at:end])
+        y[at:end] = rows.y if recipe.classes is None else np.searchsorted(recipe.classes, rows.y)
+        fold[at:end] = rows.use
+        at = end
+    return Share(bins[:at], y[:at], fold[:at])
+
+
 class Stage(NamedTuple):
     """What is fitted: the predictor to the target, or the risk to losses of the predictors.
 
@@ -93,47 +137,53 @@ class Stage(NamedTuple):
         The rows that it is fitted on.
     bins : Bins
         Of what it is fitted on.
-    predictors : tuple
+    boosters : tuple of str
         For the risk, the predictor of each fold, which has not seen its rows.
     """
 
     folds: tuple[int, ...]
     bins: Bins
-    predictors: tuple[Any, ...] = ()
+    boosters: tuple[str, ...] = ()
 
 
-def training_rows(
-    share: Sequence[Part], recipe: Recipe, stage: Stage
-) -> tuple[NDArray[np.float32], Floats]:
-    """Return the bins and targets of a share of the rows, in the process of a worker."""
-    n_rows = sum(part.n_rows for part in share)
-    X = np.empty((n_rows, len(stage.bins.edges)), dtype=np.float32)
-    y = np.empty(n_rows)
-    at = 0
-    for part in share:
-        rows = recipe.read(part, stage.folds)
-        end = at + len(rows.y)
-        inputs, y[at:end] = inputs_and_losses(rows, recipe, stage.predictors)
-        stage.bins.write(inputs, X[at:end])
-        at = end
-    return X[:at], y[:at]
-
-
-def inputs_and_losses(rows: Rows, recipe: Recipe, predictors: Sequence[Any]) -> tuple[Any, Any]:
-    """Return what the predictor is fitted on, or with predictors of the folds, what the risk is."""
-    if not predictors:
-        codes = recipe.classes is not None
-        return rows.X, np.searchsorted(recipe.classes, rows.y) if codes else rows.y  # type: ignore[arg-type]
-    losses = np.empty(len(rows.y))
-    beside = np.empty((len(rows.y), 0 if recipe.classes is None else len(recipe.classes)))
-    for fold, predictor in enumerate(predictors):
-        own = rows.use == fold
-        if own.any():
-            X = rows.X[own]
-            response = getattr(predictor, recipe.loss.response)(X)
-            losses[own] = recipe.loss(rows.y[own], response, classes=recipe.classes)
-            if recipe.classes is not None:
-                beside[own] = predictor.predict_proba(X)
+def training_rows(share: Share, recipe: Recipe, stage: Stage) -> tuple[NDArray[np.float32], Floats]:
+    """Return what LightGBM is fitted to on a worker: bins, and targets or losses."""
+    n_own = share.bins.shape[1]
+    if not stage.boosters:
+        kept = np.isin(share.fold, stage.folds)
+        X = np.empty((int(kept.sum()), n_own), dtype=np.float32)
+        stage.bins.as_numbers(share.bins[kept], X)
+        return X, share.y[kept]
+    X = np.empty((share.n_rows, len(stage.bins.edges)), dtype=np.float32)
+    stage.bins.as_numbers(share.bins, X[:, :n_own])
+    losses = np.empty(share.n_rows)
+    for fold, text in enumerate(stage.boosters):
+        booster = lightgbm_booster(text)
+        rows = np.flatnonzero(share.fold == fold)
+        for start in range(0, len(rows), _BLOCK):
+            block = rows[start : start + _BLOCK]
+            response = booster.predict(X[block, :n_own], num_threads=1)
+            losses[block], beside = losses_of(recipe, share.y[block], response)
+            for k, column in enumerate(beside.T, start=n_own):
+                X[block, k] = stage.bins.bin_of(column, k)
     if not np.isfinite(losses).all():
         raise TableError(f"loss {recipe.loss.name!r} is not finite on some rows.")
-    return np.column_stack([rows.X, beside]), losses
+    return X, losses
+
+
+def lightgbm_booster(text: str) -> Any:
+    """Return a booster of a text that this process, or another of this fit, has made."""
+    from lightgbm import Booster
+
+    return Booster(model_str=text)
+
+
+def losses_of(recipe: Recipe, y: Floats, response: Floats) -> tuple[Floats, Floats]:
+    """Return the losses of what a booster says, and what of it the risk is learnt from."""
+    if recipe.classes is None:
+        return recipe.loss(y, response), np.empty((len(y), 0))
+    chances = response if response.ndim == 2 else np.column_stack([1 - response, response])
+    labels = recipe.classes[y.astype(np.int64)]
+    proba = recipe.loss.response == "predict_proba"
+    said = chances if proba else recipe.classes[chances.argmax(axis=1)]
+    return recipe.loss(labels, said, classes=recipe.classes), chances

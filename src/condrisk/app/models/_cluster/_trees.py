@@ -20,6 +20,7 @@ from condrisk.app._booster import Text, members, numbers, read_booster
 
 # LightGBM keeps one of its 255 bins for missing values, and one for zero.
 MOST_EDGES = 250
+MISSING = 255
 _N_WORDS = 8  # of 32 bits: scikit-learn's categories are numbers below 256
 Floats = NDArray[np.float64]
 
@@ -52,15 +53,22 @@ class Bins(NamedTuple):
         edges = tuple(_edges(column) for column in X.T)
         return Bins((*self.edges, *edges), (*self.n_categories, *[0] * len(edges)))
 
-    def write(self, X: Floats, out: NDArray[np.float32]) -> None:
-        """Write the bins of rows; NaN is what is missing."""
-        for k, edges in enumerate(self.edges):
-            column = X[:, k]
-            if self.n_categories[k]:
-                out[:, k] = column
-            else:
-                out[:, k] = np.searchsorted(edges, column)
-                out[np.isnan(column), k] = np.nan
+    def bin_of(self, values: Floats, column: int) -> NDArray[np.intp]:
+        """Return the bins of numbers of a column."""
+        return np.searchsorted(self.edges[column], values)
+
+    def write(self, X: Floats, out: NDArray[np.uint8]) -> None:
+        """Write the bins of rows as bytes."""
+        for k, n in enumerate(self.n_categories):
+            column = np.ascontiguousarray(X[:, k])
+            missing = np.isnan(column)
+            found = np.where(missing, 0, column) if n else self.bin_of(column, k)
+            out[:, k] = np.where(missing, MISSING, found)
+
+    def as_numbers(self, bins: NDArray[np.uint8], out: NDArray[np.float32]) -> None:
+        """Write bytes as the numbers that LightGBM takes; NaN is what is missing."""
+        out[:] = bins
+        out[bins == MISSING] = np.nan
 
 
 def find_bins(X: Floats, n_categories: Sequence[int]) -> Bins:
