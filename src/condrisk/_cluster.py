@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+import time
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from joblib import cpu_count
@@ -67,6 +68,7 @@ def connect(
                 f"scheduler must be the address of a Dask scheduler that can be reached, such as "
                 f"tcp://10.0.0.1:8786; with {scheduler!r}: {error}"
             ) from None
+        name = _address(client)  # a client that has lost its scheduler does not know it
         stack.enter_context(_quiet_about_lost_connections())
         stack.enter_context(client)
         from distributed.comm import CommClosedError
@@ -76,7 +78,7 @@ def connect(
             yield client
         except (CancelledError, CommClosedError, _LostError):
             raise ConnectionError(
-                f"the connection to the Dask scheduler at {_address(client)} is lost; {kept}"
+                f"the connection to the Dask scheduler at {name} is lost; {kept}"
             ) from None
 
 
@@ -86,9 +88,10 @@ class _LostError(Exception):
 
 def wait_for_workers(client: Any, n_workers: int, wait: float) -> None:
     """Wait for workers of a cluster for some seconds: for so many, or at least for one."""
-    with suppress(TimeoutError):
-        client.wait_for_workers(n_workers, timeout=wait)
-        return
+    # What the client itself knows of workers may be two seconds old.
+    deadline = time.monotonic() + wait
+    while len(client.nthreads()) < n_workers and time.monotonic() < deadline:
+        time.sleep(min(0.1, wait))
     if not client.nthreads():
         raise _no_workers(client, wait)
 

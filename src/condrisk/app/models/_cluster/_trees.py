@@ -20,6 +20,9 @@ from condrisk.app._booster import Text, members, numbers, read_booster
 
 # LightGBM keeps one of its 255 bins for missing values, and one for zero.
 MOST_EDGES = 250
+# Of few rows there are fewer: a bin that a worker has no row of, LightGBM joins with its neighbour
+# there and then, so that a model would depend on who looked first.
+FEWEST_EDGES, ROWS_OF_A_BIN = 15, 200
 MISSING = 255
 _N_WORDS = 8  # of 32 bits: scikit-learn's categories are numbers below 256
 Floats = NDArray[np.float64]
@@ -84,9 +87,10 @@ def _edges(column: Floats) -> Floats:
     values = np.unique(known)
     if len(values) < 2:
         return np.empty(0)
-    if len(values) <= MOST_EDGES:
+    most = min(MOST_EDGES, max(FEWEST_EDGES, len(known) // ROWS_OF_A_BIN))
+    if len(values) <= most:
         return values[:-1] + np.diff(values) / 2
-    shares = np.linspace(0, 1, MOST_EDGES + 2)[1:-1]
+    shares = np.linspace(0, 1, most + 2)[1:-1]
     return np.unique(np.quantile(known, shares, method="lower"))
 
 
