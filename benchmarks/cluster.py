@@ -39,7 +39,7 @@ RECORD = Path(__file__).resolve().parents[1] / "results" / "cluster.json"
 LIMITS = {"bytes": 4_000_000_000, "two_workers_to_one": 1.3, "agreement": 0.01}
 ROWS = {"large": 10_000_000, "speed": 1_000_000, "agreement": 1_000_000}
 COLUMNS = 20
-FILE_ROWS = 250_000
+FILE_ROWS = 50_000
 REPEATS = 2
 TEST_ROWS = 50_000
 PACKAGES = ("lightgbm", "dask", "distributed", "pyarrow", "polars")
@@ -61,7 +61,7 @@ def targets(mean: Any, variance: Any, seed: int) -> Any:
 
 
 def make_files(folder: Path, n_rows: int, n_columns: int) -> None:
-    """Write files of a quarter of a million rows."""
+    """Write files of fifty thousand rows."""
     folder.mkdir()
     for number, start in enumerate(range(0, n_rows, FILE_ROWS)):
         size = min(FILE_ROWS, n_rows - start)
@@ -130,6 +130,7 @@ def compare(folder: Path, model: str) -> dict[str, Any]:
 
     there = open_model(folder / model).model.risk_
     source = open_source(folder / "rows")
+    no_bins: Any = None  # what follows does not need them
     most = MOST_ROWS_APART / source.n_rows
     shares = min(FOR_RULE_SHARE, most), min(0.2, most)
     recipe = Recipe(
@@ -140,6 +141,7 @@ def compare(folder: Path, model: str) -> dict[str, Any]:
         get_loss("squared_error"),
         *shares,
         0,
+        no_bins,
     )
     rows = [recipe.read(part, tuple(range(N_FOLDS))) for part in source.parts]
     X, y = (np.concatenate(column) for column in zip(*[row[:2] for row in rows], strict=True))
@@ -254,6 +256,8 @@ def main() -> None:
         told = json.loads(arguments)
         print(json.dumps(CHILDREN[what](Path(told.pop("folder")), **told)))
         return
+    if given.part is None:
+        parser.error("name a part")
     n_rows = given.rows or ROWS[given.part]
     with tempfile.TemporaryDirectory(dir=given.folder) as name:
         make_files(Path(name) / "rows", n_rows, given.columns)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from condrisk.paper._page import markdown_table
+from tools.cluster_section import cluster_text
 from tools.scaling_section import draw_scaling, scaling_text
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
@@ -16,11 +17,12 @@ def pages() -> dict[str, str]:
     """Return the text of the page by its name."""
     records = {
         name: json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
-        for name in ("scoring", "serving", "serving_against", "pressure")
+        for name in ("cluster", "scoring", "serving", "serving_against", "pressure")
     }
     parts = [
         "# How fast it runs",
         scaling_text(_scaling()),
+        cluster_text(records["cluster"]),
         startup_text(),
         scoring_text(records["scoring"]),
         serving_text(records["serving"]),
