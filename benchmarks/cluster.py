@@ -7,7 +7,7 @@
 Each part is put into results/cluster.json as it ends. Every fit is a process of its own, which
 starts a Dask cluster of workers with one thread each; memory is the resident memory of each
 process, sampled. In memory the same learners are `RegressionRisk` of LightGBM's own estimators, on
-the rows that the cluster fitted on.
+the rows and the folds of the cluster.
 
 Limits, set before the first run: no process above 4 GB; two workers at least 1.3 times as fast as
 one; the mean of g on new rows within 1 % of that in memory.
@@ -115,6 +115,7 @@ def fit(folder: Path, workers: int, model: str) -> dict[str, Any]:
 def compare(folder: Path, model: str) -> dict[str, Any]:
     """Fit the same learners in memory to the rows that a cluster fitted on; compare g."""
     from lightgbm import LGBMRegressor
+    from sklearn.model_selection import PredefinedSplit
 
     from condrisk import RegressionRisk
     from condrisk.app.models import open_model
@@ -144,13 +145,13 @@ def compare(folder: Path, model: str) -> dict[str, Any]:
         no_bins,
     )
     rows = [recipe.read(part, tuple(range(N_FOLDS))) for part in source.parts]
-    X, y = (np.concatenate(column) for column in zip(*[row[:2] for row in rows], strict=True))
+    X, y, fold = (np.concatenate(column) for column in zip(*rows, strict=True))
     quiet = {"verbosity": -1, "random_state": 0, "n_jobs": 1}
     begun = time.perf_counter()
     here = RegressionRisk(
         LGBMRegressor(**PREDICTOR, **quiet),
         regressor=LGBMRegressor(**RISK, **quiet),
-        cv=N_FOLDS,
+        cv=PredefinedSplit(fold),
         random_state=0,
     ).fit(X, y)
     seconds = time.perf_counter() - begun

@@ -58,3 +58,11 @@ def impatient_boosting(monkeypatch):
     from condrisk.app.models._cluster import _crew
 
     monkeypatch.setattr(_crew, "STALL_SECONDS", 10.0)
+
+
+@pytest.fixture
+def watched_boosting(monkeypatch):
+    """Look at a fit on a cluster so often that no tree of it is missed."""
+    from condrisk.app.models._cluster import _crew
+
+    monkeypatch.setattr(_crew, "_LOOK_SECONDS", 0.02)

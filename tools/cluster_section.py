@@ -59,10 +59,11 @@ def _agreement(part: dict[str, Any], limits: dict[str, float]) -> str:
     level, here = found["difference_of_means"], found["mean_error_of_g"]
     kept = abs(level) <= limits["agreement"]
     return (
-        f"Beside the same learners in memory, on the same {found['rows_fitted_on']:,} rows: the "
-        f"mean risk of new rows differs by {level:+.2%} (at most {limits['agreement']:.0%}: "
+        f"Beside the same learners in memory, on the same {found['rows_fitted_on']:,} rows "
+        f"and folds: the mean risk of new rows differs by {level:+.2%} (at most {limits['agreement']:.0%}: "
         f"{'kept' if kept else 'not kept'}), the risks of single rows by "
         f"{found['mean_difference_by_row']:.1%} of the mean, with correlation "
-        f"{found['correlation']:.3f}. The true risk is known here: the mean error against it is "
-        f"{here['cluster']:.1%} of the mean risk on the cluster, and {here['memory']:.1%} in memory."
+        f"{found['correlation']:.3f}. Mean error against the true risk, which is "
+        f"known here: {here['cluster']:.1%} of the mean risk on the cluster, {here['memory']:.1%} "
+        f"in memory."
     )

@@ -263,8 +263,7 @@ def begun(heard):
 @pytest.mark.parametrize("half_way", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_worker_that_dies_costs_one_fit_and_changes_nothing(request, cluster, folder, half_way):
     """While rows are read, or while trees are grown."""
-    if not half_way:
-        request.getfixturevalue("quick_boosting")
+    request.getfixturevalue("watched_boosting" if half_way else "quick_boosting")
 
     def there(what):
         if not half_way:
@@ -294,7 +293,7 @@ def test_a_fit_is_begun_again_three_times_and_no_more(fitted, cluster):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("impatient_boosting")
+@pytest.mark.usefixtures("impatient_boosting", "watched_boosting")
 def test_a_worker_that_stands_still_is_noticed(cluster, folder):
     def there(what):
         return "fold 2 of 5, tree " in what and not what.endswith(("tree 0 of 100", "100 of 100"))

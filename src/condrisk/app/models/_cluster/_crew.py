@@ -18,7 +18,7 @@ from threading import Thread
 from typing import Any
 from uuid import uuid4
 
-from condrisk._cluster import wait_for_workers
+from condrisk._cluster import result_of, submit, wait_for_workers
 from condrisk.app.models._cluster._rows import Recipe, Stage, read_share, training_rows
 from condrisk.app.models._cluster._source import Part, shares
 
@@ -26,9 +26,7 @@ MOST_RESTARTS = 3
 # So long a fit may go without a new tree.
 STALL_SECONDS = 600.0
 # Seconds between two looks at the workers.
-_LOOK_SECONDS = 0.5
-# How long workers may take to give up a fit by themselves before they are restarted.
-_GRACE_SECONDS = 5.0
+_LOOK_SECONDS = 0.2
 Tell = Callable[[str], None]
 
 
@@ -63,10 +61,16 @@ class Crew:
 
     def map(self, function: Callable[..., Any], things: Sequence[Any], *others: Any) -> list[Any]:
         """Return what a function gives for each of several things, computed by the workers."""
-        from condrisk._cluster import result_of, submit
+        from distributed import KilledWorker
 
         tasks = [submit(self.client, function, thing, *others) for thing in things]
-        return [result_of(self.client, task, wait=self.wait) for task in tasks]
+        try:
+            return [result_of(self.client, task, wait=self.wait) for task in tasks]
+        except KilledWorker:
+            raise ConnectionError(
+                "workers died while they read one row group, again and again: are they out of "
+                "memory? A row group must fit into that of a worker."
+            ) from None
 
     def boost(
         self,
@@ -123,27 +127,11 @@ class Crew:
         wait_for_workers(self.client, self.size, self.wait)
 
     def _free(self, workers: Sequence[str]) -> None:
-        """Restart the workers that are still fitting, where something restarts them."""
-        deadline = time.monotonic() + _GRACE_SECONDS
-        while True:
-            left = [worker for worker in workers if worker in self.client.nthreads()]
-            late = time.monotonic() > deadline
-            busy = left if late else [w for w, is_busy in self._fitting(left).items() if is_busy]
-            if not busy:
-                return
-            if late:
-                break
-            time.sleep(_LOOK_SECONDS)
+        """Restart the workers that are left of a fit: they may wait for the others for ever."""
+        left = sorted(set(workers) & set(self.client.nthreads()))
         # Workers without a nanny cannot be restarted. They give up when LightGBM does.
         with suppress(ValueError, TimeoutError):
-            self.client.restart_workers(busy, timeout=self.wait)
-
-    def _fitting(self, workers: Sequence[str]) -> dict[str, bool]:
-        return self.client.run(_is_fitting, workers=list(workers)) if workers else {}
-
-
-def _is_fitting(dask_worker: Any) -> bool:
-    return any("_train_part" in str(task.key) for task in dask_worker.state.executing)
+            self.client.restart_workers(left, timeout=self.wait)
 
 
 def there(client: Any, worker: str, function: Callable[..., Any], *arguments: Any) -> Any:
