@@ -58,12 +58,12 @@ def _agreement(part: dict[str, Any], limits: dict[str, float]) -> str:
     found = part["compared"]
     level, here = found["difference_of_means"], found["mean_error_of_g"]
     kept = abs(level) <= limits["agreement"]
+    verdict = "kept" if kept else "not kept"
     return (
-        f"Beside the same learners in memory, on the same {found['rows_fitted_on']:,} rows "
-        f"and folds: the mean risk of new rows differs by {level:+.2%} (at most {limits['agreement']:.0%}: "
-        f"{'kept' if kept else 'not kept'}), the risks of single rows by "
+        f"Beside the same learners in memory, on the same {found['rows_fitted_on']:,} rows and "
+        f"folds: the mean risk of new rows differs by {level:+.2%} (at most "
+        f"{limits['agreement']:.0%}: {verdict}), the risks of single rows by "
         f"{found['mean_difference_by_row']:.1%} of the mean, with correlation "
-        f"{found['correlation']:.3f}. Mean error against the true risk, which is "
-        f"known here: {here['cluster']:.1%} of the mean risk on the cluster, {here['memory']:.1%} "
-        f"in memory."
+        f"{found['correlation']:.3f}. Mean error against the true risk, which is known here: "
+        f"{here['cluster']:.1%} of the mean risk on the cluster, {here['memory']:.1%} in memory."
     )

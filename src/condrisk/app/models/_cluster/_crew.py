@@ -34,6 +34,10 @@ class LostError(Exception):
     """A fit cannot end, because a worker of it is gone or stands still."""
 
 
+class StuckError(LostError):
+    """LightGBM was fitting then: its other workers may wait for ever."""
+
+
 class Crew:
     """The workers of a cluster, that fit together.
 
@@ -123,15 +127,23 @@ class Crew:
         self.restarts += 1
         self.note(f"{lost}; the fit is begun again ({self.restarts} of {MOST_RESTARTS} times)")
         self.held = {}
-        self._free(workers)
+        if isinstance(lost, StuckError):
+            self._free(workers)
         wait_for_workers(self.client, self.size, self.wait)
 
     def _free(self, workers: Sequence[str]) -> None:
         """Restart the workers that are left of a fit: they may wait for the others for ever."""
         left = sorted(set(workers) & set(self.client.nthreads()))
-        # Workers without a nanny cannot be restarted. They give up when LightGBM does.
-        with suppress(ValueError, TimeoutError):
-            self.client.restart_workers(left, timeout=self.wait)
+
+        def restart() -> None:
+            # Workers without a nanny cannot be restarted. They give up when LightGBM does.
+            with suppress(ValueError, TimeoutError, OSError):
+                self.client.restart_workers(left, timeout=self.wait)
+
+        # A nanny may take longer than it was told to.
+        thread = Thread(target=restart, daemon=True)
+        thread.start()
+        thread.join(self.wait)
 
 
 def there(client: Any, worker: str, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -216,12 +228,15 @@ class _Attempt:
         thread.start()
         while thread.is_alive():
             thread.join(_LOOK_SECONDS)
-            look_at(self.client, held)
+            try:
+                look_at(self.client, held)
+            except LostError as lost:
+                raise StuckError(*lost.args) from None
             if time.monotonic() - self.heard > STALL_SECONDS:
-                raise LostError(f"there was no new tree for {STALL_SECONDS:g} seconds")
+                raise StuckError(f"there was no new tree for {STALL_SECONDS:g} seconds")
             tell(f"tree {self.trees} of {options['n_estimators']}")
         if not isinstance(found[0], str):
-            raise LostError(f"a fit failed ({str(found[0]).strip() or type(found[0]).__name__})")
+            raise StuckError(f"a fit failed ({str(found[0]).strip() or type(found[0]).__name__})")
         return found[0]
 
     def _rows(self, held: Mapping[str, Any], recipe: Recipe, stage: Stage) -> Any:
