@@ -15,8 +15,7 @@ def cluster_text(record: dict[str, Any]) -> str:
     parts.append(
         "`condrisk fit --engine dask` on clusters of one machine; workers have one thread, and at "
         "most 4 GB. The machine had other work, as the load tells, the number of processes that "
-        "waited for its two cores. So the times say little: two workers get twice the share of a "
-        "busy processor that one gets."
+        "waited for its two cores: the times are upper limits."
     )
     rows = [
         _line(part["rows"], part["columns"], run)
@@ -49,8 +48,10 @@ def _line(rows: int, columns: int, run: dict[str, Any]) -> list[str]:
 def _speed(part: dict[str, Any], limits: dict[str, float]) -> str:
     ratio, limit = part["two_workers_to_one"], limits["two_workers_to_one"]
     return (
-        f"Two workers are {ratio:.2f} times as fast as one, by the faster turn of each "
-        f"(at least {limit}: {'kept' if ratio >= limit else 'not kept'})."
+        f"At {part['rows']:,} rows two workers are {ratio:.2f} times as fast as one, by the fastest "
+        f"turn of each (at least {limit}: {'kept' if ratio >= limit else 'not kept'}). LightGBM's "
+        f"workers wait for each other at every split of a tree, which takes longest where others "
+        f"use the cores; on idle machines this remains to be measured."
     )
 
 
