@@ -18,7 +18,7 @@ The records come from
     python -m benchmarks.given_model
     python -m benchmarks.risk_control, .risk_control_mapie, .experts, .beyond_support
     python -m benchmarks.batch_control, .generalized, .subgroups, .multicalibration
-    python -m benchmarks.monitoring, .scoring, .serving, .scaling, .startup
+    python -m benchmarks.monitoring, .scoring, .serving, .scaling, .startup, .cluster
     python -m benchmarks.architecture, .held_out_rates
     python -m benchmarks.copies, .risk_error
     python -m benchmarks.routing   # with the MMLU table, or a network

@@ -47,11 +47,12 @@ def _line(rows: int, columns: int, run: dict[str, Any]) -> list[str]:
 
 def _speed(part: dict[str, Any], limits: dict[str, float]) -> str:
     ratio, limit = part["two_workers_to_one"], limits["two_workers_to_one"]
+    verdict = "kept" if ratio >= limit else "not kept"
     return (
-        f"At {part['rows']:,} rows two workers are {ratio:.2f} times as fast as one, by the fastest "
-        f"turn of each (at least {limit}: {'kept' if ratio >= limit else 'not kept'}). LightGBM's "
-        f"workers wait for each other at every split of a tree, which takes longest where others "
-        f"use the cores; on idle machines this remains to be measured."
+        f"At {part['rows']:,} rows two workers are {ratio:.2f} times as fast as one, by the "
+        f"fastest turn of each (at least {limit}: {verdict}). LightGBM's workers wait for each "
+        f"other at every split of a tree, which takes longest where others use the cores; on idle "
+        f"machines this remains to be measured."
     )
 
 
