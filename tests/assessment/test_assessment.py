@@ -18,6 +18,35 @@ def draw(n, rng, kind="gamma"):
     return g, g * rng.exponential(size=n)
 
 
+def test_a_few_wrong_answers_or_none_do_not_look_certain():
+    # 60 rows, of which one in 40 would be wrong: none is, one time in five.
+    risk, loss = np.full(60, 0.025), np.zeros(60)
+    found = calibration_test(loss, risk)
+    assert not found.level_is_off
+    assert found.excess.lower >= -1.0
+    saved = deferral_savings(loss, np.arange(60) < 3, 0.02)
+    assert saved.choice.startswith("as good as")
+    assert saved.below_always.lower < 0
+    # Many rows without any error do tell.
+    many = calibration_test(np.zeros(3000), np.full(3000, 0.025))
+    assert many.level_is_off
+    assert many.excess.upper < -0.9
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.2])
+def test_intervals_of_wrong_answers_cover_whatever_their_number(rate):
+    rng = np.random.default_rng(0)
+    saved, level = [], []
+    for _ in range(200):
+        risk = rng.beta(1, 1 / rate - 1, 80)
+        loss = (rng.random(80) < risk).astype(float)
+        found = deferral_savings(loss, risk > 0.1, 0.1)
+        truth = np.where(risk > 0.1, 0.0, 0.1 - risk).mean()
+        saved.append(found.below_always.lower <= truth <= found.below_always.upper)
+        level.append(not calibration_test(loss, risk).level_is_off)
+    assert min(np.mean(saved), np.mean(level)) >= 0.95
+
+
 # -- does deferring pay -------------------------------------------------------------------------
 
 

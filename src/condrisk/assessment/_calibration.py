@@ -9,7 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from condrisk._validation import check_confidence, check_vectors
-from condrisk.assessment._student import as_figure, student_interval
+from condrisk.assessment._student import (
+    are_errors,
+    as_figure,
+    difference_interval,
+    student_interval,
+)
 from condrisk.inference import MeanInterval
 from condrisk.metrics import risk_calibration_curve
 
@@ -105,7 +110,9 @@ def calibration_test(
 
     Notes
     -----
-    The level is judged by Student's interval of loss less risk. The calibration error is above
+    The level is judged by Student's interval of loss less risk; where every loss is 0 or 1, by
+    betting, so that a few wrong answers, or none, do not look certain. The calibration error is
+    above
     zero even for the true risk. What noise alone makes of it is drawn: in each group a normal
     error with the variance of loss less risk, or for losses of 0 and 1 with r (1 − r). Both are
     approximate, and better the more rows a group has.
@@ -127,6 +134,17 @@ def calibration_test(
     losses, risks = check_vectors(loss=loss, risk=risk)
     curve = risk_calibration_curve(losses, risks, n_bins=n_bins)
     share = curve.weight / curve.weight.sum()
+    errors = _is_error_rate(losses, risks)
+    difference = difference_interval(
+        losses - risks,
+        confidence,
+        lower=-float(risks.max()),
+        upper=1.0 - float(risks.min()),
+        errors=errors,
+    )
+    if errors:  # there are no losses below 0 or above 1
+        ends = np.clip((difference.lower, difference.upper), -risks.mean(), 1 - risks.mean())
+        difference = MeanInterval(difference.estimate, *ends.tolist())
     error = float(share @ np.abs(curve.mean_risk - curve.mean_loss))
     spread = np.sqrt(_variance(losses, risks, n_bins) / curve.weight)
     rng = np.random.default_rng(random_state)
@@ -134,8 +152,8 @@ def calibration_test(
     return CalibrationTest(
         mean_loss=float(losses.mean()),
         mean_risk=float(risks.mean()),
-        difference=student_interval(losses - risks, confidence),
-        excess=_excess(losses, risks, confidence),
+        difference=difference,
+        excess=_excess(losses, risks, confidence, difference if errors else None),
         error=error,
         noise=float(np.quantile(drawn, confidence)),
         p_value=float((1 + np.count_nonzero(drawn >= error)) / (1 + N_DRAWS)),
@@ -146,17 +164,27 @@ def calibration_test(
 
 def _variance(loss: Floats, risk: Floats, n_bins: int) -> Floats:
     """Return the variance of a loss around its risk in each group, if the risk is right."""
-    is_error_rate = bool(np.isin(loss, (0.0, 1.0)).all()) and risk.min() >= 0 and risk.max() <= 1
     # A group without any error must not look certain.
-    square = risk * (1 - risk) if is_error_rate else (loss - risk) ** 2
+    square = risk * (1 - risk) if _is_error_rate(loss, risk) else (loss - risk) ** 2
     return risk_calibration_curve(square, risk, n_bins=n_bins).mean_loss
 
 
-def _excess(loss: Floats, risk: Floats, confidence: float) -> MeanInterval | None:
-    """Return the ratio of the means less one; its interval is that of the linearised ratio."""
+def _is_error_rate(loss: Floats, risk: Floats) -> bool:
+    return are_errors(loss) and bool(risk.min() >= 0 and risk.max() <= 1)
+
+
+def _excess(
+    loss: Floats, risk: Floats, confidence: float, difference: MeanInterval | None
+) -> MeanInterval | None:
+    """Return the ratio of the means less one.
+
+    Its interval is that of the linearised ratio, or of the difference, where that is given.
+    """
     mean = float(risk.mean())
     if mean <= 0:
         return None
     ratio = float(loss.mean()) / mean
+    if difference is not None:
+        return MeanInterval(ratio - 1, difference.lower / mean, difference.upper / mean)
     around = student_interval((loss - ratio * risk) / mean, confidence)
     return MeanInterval(ratio - 1, ratio - 1 + around.lower, ratio - 1 + around.upper)

@@ -9,7 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from condrisk._validation import check_confidence, check_cost, check_vector
-from condrisk.assessment._student import as_figure, student_interval
+from condrisk.assessment._student import (
+    are_errors,
+    as_figure,
+    difference_interval,
+    student_interval,
+)
 from condrisk.inference import MeanInterval
 
 Rival = Literal["everything", "nothing"]
@@ -117,9 +122,11 @@ def deferral_savings(
 
     Notes
     -----
-    The intervals are Student's, of the differences row by row: the three ways are compared on the
-    same rows, so what is common to them cancels. They hold approximately, for independent rows
-    that were not used to fit the predictor, the risk or the rule.
+    The intervals are those of the differences row by row: the three ways are compared on the same
+    rows, so what is common to them cancels. They are Student's, which hold approximately. Where
+    every loss is 0 or 1, those of the differences are by betting, which hold for any number of
+    rows: a few wrong answers, or none, do not look certain. Rows are independent, and were not
+    used to fit the predictor, the risk or the rule.
 
     Examples
     --------
@@ -143,13 +150,18 @@ def deferral_savings(
             f"{decision.dtype} of shape {decision.shape}."
         )
     paid = np.where(decision, price, losses)
+    errors, low, high = are_errors(losses), float(price.min()), float(price.max())
     return DeferralSavings(
         deferral_rate=float(decision.mean()),
         deferral_loss=student_interval(paid, confidence),
         always=student_interval(price, confidence),
         never=student_interval(losses, confidence),
-        below_always=student_interval(price - paid, confidence),
-        below_never=student_interval(losses - paid, confidence),
+        below_always=difference_interval(
+            price - paid, confidence, lower=min(low - 1.0, 0.0), upper=high, errors=errors
+        ),
+        below_never=difference_interval(
+            losses - paid, confidence, lower=-high, upper=max(1.0 - low, 0.0), errors=errors
+        ),
         confidence=confidence,
         n_rows=len(losses),
     )
