@@ -52,6 +52,8 @@ _REFUSED = {
 }
 _JSON_LINES, _JSON_ARRAY = re.compile(rb'\s*\{\s*["}]'), re.compile(rb"\s*\[\s*\{")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+]*://")
+# Addresses of files elsewhere, which no database has.
+_ELSEWHERE = re.compile(r"(https?|ftps?|sftp|s3|gs|gcs|az|abfss?|hdfs|file)://", re.IGNORECASE)
 _PASSWORD = re.compile(r"(://[^:/@]*):[^@/]*@")
 
 
@@ -124,6 +126,8 @@ def _head(path: Path, name: str) -> bytes:
             raise TableError(f"{name} is a device; a table is a file or a pipe.")
         with open(path, "rb") as file:
             head = file.read(256)
+    except TableError:  # which is a ValueError as well
+        raise
     except FileNotFoundError:
         raise TableError(f"{name} does not exist.") from None
     except IsADirectoryError:
@@ -176,6 +180,11 @@ def check_source(source: str | Path, options: TableOptions) -> None:
     """Refuse a source where no table can be, or that the options are not for."""
     name = source_name(source)
     if is_url(source):
+        if _ELSEWHERE.match(str(source)):
+            raise TableError(
+                f"{name} is the address of a file that is not here: download it first, or pipe it "
+                f"into this command with - for the table."
+            )
         if options.query is None:
             raise TableError(
                 f"{name} is a database: give the rows that are meant, such as "
@@ -186,8 +195,8 @@ def check_source(source: str | Path, options: TableOptions) -> None:
         return
     if options.query is not None:
         raise TableError(
-            f"query is for a database, whose URL stands in place of the file, such as "
-            f"sqlite:///sales.db; got {name}."
+            f"query={options.query!r} is for a database, whose URL stands in place of the file, "
+            f"such as sqlite:///sales.db; got {name}."
         )
     if str(source) == STANDARD:
         if sys.stdin is not None and sys.stdin.isatty():

@@ -19,7 +19,9 @@ class Sentence(NamedTuple):
     text: str
 
 
-def verdict(evaluation: Mapping[str, Any] | None, amounts: Amounts) -> list[Sentence]:
+def verdict(
+    evaluation: Mapping[str, Any] | None, amounts: Amounts, *, given: bool = False
+) -> list[Sentence]:
     """Return what the figures of held-out rows say in words.
 
     Parameters
@@ -29,6 +31,8 @@ def verdict(evaluation: Mapping[str, Any] | None, amounts: Amounts) -> list[Sent
         `condrisk.assessment.DeferralSavings.to_dict` and `CalibrationTest.to_dict` give it.
     amounts : Amounts
         How amounts are written.
+    given : bool, default=False
+        Whether somebody has chosen the rows, who may have fitted the model on them.
 
     Returns
     -------
@@ -41,7 +45,7 @@ def verdict(evaluation: Mapping[str, Any] | None, amounts: Amounts) -> list[Sent
     if evaluation.get("savings") is not None:
         found.append(deferral_sentence(evaluation["savings"], amounts))
     if evaluation.get("calibration") is not None:
-        found.append(calibration_sentence(evaluation["calibration"], amounts))
+        found.append(calibration_sentence(evaluation["calibration"], amounts, given=given))
     return found
 
 
@@ -114,10 +118,12 @@ def _towards(found: Mapping[str, float]) -> dict[str, float]:
     return {"low": -found["high"], "high": -found["low"]}
 
 
-def calibration_sentence(found: Mapping[str, Any], amounts: Amounts) -> Sentence:
+def calibration_sentence(
+    found: Mapping[str, Any], amounts: Amounts, *, given: bool = False
+) -> Sentence:
     """Say whether realised losses are what the risk says."""
     if found["level_is_off"]:
-        return _level(found, amounts)
+        return _level(found, amounts, given)
     error, noise = amounts.text(found["error"]), amounts.text(found["noise"])
     if found["shape_is_off"]:
         return Sentence(
@@ -138,7 +144,7 @@ def _signed(found: Mapping[str, Any], amounts: Amounts) -> str:
     return amounts.interval(found["difference"])
 
 
-def _level(found: Mapping[str, Any], amounts: Amounts) -> Sentence:
+def _level(found: Mapping[str, Any], amounts: Amounts, given: bool) -> Sentence:
     """Say by how much losses are above or below the risk."""
     excess = found["excess"]
     above = "above" if found["difference"]["value"] > 0 else "below"
@@ -155,6 +161,8 @@ def _level(found: Mapping[str, Any], amounts: Amounts) -> Sentence:
         f"{count(found['n_rows'])} rows"
     )
     end = ": refit the model" if far else ", a small difference"
+    if far and given and above == "below":  # so are those of rows that a model has learnt
+        end += "; or, if it was fitted on some of these rows, use others"
     return Sentence(
         "caution" if far else "",
         f"Realised losses are {size} {above} the estimated risk ({CONFIDENCE} {limits}; "

@@ -154,7 +154,7 @@ def deferral_savings(
     return DeferralSavings(
         deferral_rate=float(decision.mean()),
         deferral_loss=student_interval(paid, confidence),
-        always=student_interval(price, confidence),
+        always=student_interval(price, confidence) if low < high else MeanInterval(low, low, low),
         never=student_interval(losses, confidence),
         below_always=difference_interval(
             price - paid, confidence, lower=min(low - 1.0, 0.0), upper=high, errors=errors

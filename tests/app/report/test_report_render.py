@@ -183,11 +183,13 @@ def test_words_say_the_break_even_prices():
     loss, risk = [0.0, 1.0, 3.0, 2.0], [0.5, 0.5, 2.0, 1.0]
     page = render(report_from_arrays(loss, risk))
     text = re.sub(r"<[^>]+>", " ", page)
-    assert re.search(r"below 0\.5\s+Deferring always pays", text)
-    assert re.search(r"from 2\s+Deferring never pays", text)
+    assert re.search(r"below 0\.5\s+Defer everything", text)
+    assert re.search(r"from 2\s+Defer nothing", text)
     assert re.search(r"at 1\.5\s+Always and never deferring cost the same", text)
     free = re.sub(r"<[^>]+>", " ", render(report_from_arrays([0.0, 1.0], [0.0, 1.0])))
-    assert "Only if it is free" in free
+    assert "Defer everything only if that costs nothing" in free
+    hardly = render(report_from_arrays([0.0, 1.0], [1e-16, 1.0]))
+    assert "Defer everything only if that costs nothing" in hardly
 
 
 @pytest.mark.parametrize(

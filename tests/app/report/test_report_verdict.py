@@ -79,6 +79,23 @@ def test_the_level_of_the_risk_is_judged(factor, words, kind):
         assert f"{abs(100 * float(f'{found.excess.estimate:.2g}')):.3g}\u00a0%" in sentence.text
 
 
+def test_rows_that_the_model_was_perhaps_fitted_on_are_no_reason_to_refit_it():
+    risk, loss = rows()
+    text = calibration(0.4 * loss, risk).text
+    assert "below the estimated risk" in text
+    assert text.endswith(
+        ": refit the model; or, if it was fitted on some of these rows, use others."
+    )
+    assert calibration(1.6 * loss, risk).text.endswith(": refit the model.")
+
+
+def test_of_few_rows_without_an_error_nothing_is_refitted():
+    # With one error in 40 rows to come, 60 have none one time in five.
+    report = report_from_arrays(np.zeros(60), np.linspace(0.01, 0.04, 60), loss_name="zero_one")
+    assert "The risk agrees with the realised losses" in report.verdict[1].text
+    assert "pays" not in report.verdict[0].text
+
+
 def test_a_risk_that_is_wrong_at_its_ends_is_told():
     risk, loss = rows(20_000)
     flat = 0.5 * risk + 0.5 * loss.mean() + 0.5 * (loss.mean() - risk.mean())

@@ -400,6 +400,39 @@ def _numbers() -> Iterator[FileCase]:
         kind="category",
     )
     yield FileCase(
+        "a total below",
+        "Numbers, and `Total` in the last row.",
+        "Kept as text, and left out if there are many; a note shows the cell that is no number.",
+        csv(*[str(k / 4) for k in range(ROWS - 1)], "Total"),
+        ["0.0", "0.25"],
+        kind=None,
+        noted="column 'c' is text: 59 of its 60 cells are numbers, but not 'Total'",
+        fits=lambda model: model.schema.names == ("x",),
+    )
+    yield FileCase(
+        "brackets for minus",
+        "`(1,009.03)` as in accounts, beside `2,500.50`.",
+        "Kept as text, and a note shows such a cell: write a minus instead.",
+        csv("(1,009.03)", "2,500.50", "17.25"),
+        ["(1,009.03)", "2,500.50"],
+        kind="category",
+        noted="are numbers, but not '.1,009.03.'",
+    )
+    yield FileCase(
+        "a line for Excel",
+        "`sep=;` before the line with the names.",
+        "Refused: delete it.",
+        text("sep=;\n" + table(["1,5", "2,5"], separator=";")),
+        refused="begins with the line 'sep=;', which is for Excel alone: delete it",
+    )
+    yield FileCase(
+        "a comma at the end",
+        "A comma at the end of each line: a last column without a name.",
+        "Refused: it says which column.",
+        text("".join(f"{line},\n" for line in table(["1", "2"]).splitlines())),
+        refused="a column without a name, number 4 of 4 in its first line: name it, or delete it",
+    )
+    yield FileCase(
         "true and false",
         "`True` and `False`, as Python writes them, in the target.",
         "Read as booleans; predictions are written in the same way.",

@@ -186,7 +186,7 @@ def test_unclear_columns_may_be_there_where_nobody_uses_them(tmp_path):
         ({"decimal": ";"}, "decimal must be a point or a comma"),
         ({"date_formats": ("%H:%M",)}, "must have a year, a month and a day, such as %d/%m/%Y"),
         ({"sheet": "a"}, "sheet='a' is for workbooks"),
-        ({"query": "SELECT 1"}, "query is for a database"),
+        ({"query": "SELECT 1"}, "query='SELECT 1' is for a database"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(tmp_path, options, message):

@@ -52,6 +52,8 @@ class LazyCommand(TyperCommand):
         command: Any = typer.main.get_group(made).commands[name]
         for each in (command, *getattr(command, "commands", {}).values()):
             each.help = wrapped_by_terminal(each.help or "")
+        for each in getattr(command, "commands", {}).values():
+            each.short_help = each.help.split("\n\n")[0]  # else click cuts it short
         return command
 
 

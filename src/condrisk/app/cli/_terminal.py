@@ -64,7 +64,7 @@ def fail(error: Exception, *, code: int) -> NoReturn:
 
 # Arguments of functions that are options of commands, in messages that tell what to give.
 _ARGUMENT = re.compile(
-    r"\b(overwrite|prefix|engine|cost|cost_column|budget|risk_target|decimal|date_format|sheet|query)="
+    r"\b(overwrite|prefix|engine|cost|cost_column|budget|risk_target|decimal|date_format|sheet|query|trust)="
     r"('[^']*'|\"[^\"]*\"|True|[0-9.]*[0-9])"
 )
 

@@ -48,7 +48,7 @@ def make_risk(plan: Plan, predictor: str, *, trust: bool) -> Any:
         return _imported_predictor(plan, predictor, trust=trust)
     if predictor not in _MAKERS:
         raise TableError(
-            f"predictor must be one of {', '.join(_MAKERS)}, or module:object with trust; "
+            f"predictor must be one of {', '.join(_MAKERS)}, or module:object with trust=True; "
             f"got {predictor!r}."
         )
     return _MAKERS[predictor](plan)

@@ -205,7 +205,10 @@ class Monitoring:
         found, n = self.drifted, count(len(self.chunks))
         if not found:
             return Sentence(
-                "good", f"No drift in {n} chunks (tested at a level of {level} for all of them)."
+                "good",
+                f"No drift in {n} chunks (tested at a level of {level} for all of them)."
+                if len(self.chunks) > 1
+                else f"No drift (tested at a level of {level}).",
             )
         where = found[0].name if len(found) == 1 else f"{found[0].name} and {len(found) - 1} more"
         worst = max(found, key=lambda chunk: (chunk.outside, chunk.rows))
@@ -244,6 +247,8 @@ class Monitoring:
             parts.append(
                 f"the realised one differs from what was expected by {_signed(one.y_part, amounts)}"
             )
+        if one.cause == "y given x" and (one.y_part or 0.0) < 0:
+            parts.append("rows that the model was fitted on look like this, too")
         return Sentence(
             "" if one.cause in ("none", "unknown") else "caution", f"{'; '.join(parts)}."
         )

@@ -55,21 +55,21 @@ def _amount(report: Report, value: float) -> str:
 
 
 def break_even(report: Report) -> str:
-    """Say below which cost deferring always pays and above which it never does."""
-    low, high = max(report.lowest, 0.0), report.highest
+    """Say below which cost to defer everything, and from which nothing."""
+    low, high = report.all_below, report.highest
     low_cost = (
-        (f"below {_amount(report, low)}", "Deferring always pays: every row has a higher risk.")
+        (f"below {_amount(report, low)}", "Defer everything: every row has a higher risk.")
         if low > 0
         else (
             "at 0",
-            "Only if it is free does deferring always pay: the safest row has a risk of 0.",
+            "Defer everything only if that costs nothing: the safest rows have hardly any risk.",
         )
     )
     even = (
         f"at {_amount(report, report.mean_loss)}",
         "Always and never deferring cost the same: the mean loss of all rows. " + _worth(report),
     )
-    high_cost = (f"from {_amount(report, high)}", "Deferring never pays: no row has a higher risk.")
+    high_cost = (f"from {_amount(report, high)}", "Defer nothing: no row has a higher risk.")
     items = [
         ("always", *low_cost),
         ("pays", *_paying(report)),
@@ -128,7 +128,7 @@ def _ruler(report: Report) -> str:
     )
     words = (
         f"Costs from {_amount(report, max(scale.low, 0.0))} to {_amount(report, scale.high)}: "
-        f"below {_amount(report, max(report.lowest, 0.0))} all rows are deferred, from "
+        f"below {_amount(report, report.all_below)} all rows are deferred, from "
         f"{_amount(report, report.highest)} none."
     )
     return (

@@ -43,6 +43,10 @@ class Figures(NamedTuple):
     accepted_loss: float | None
 
 
+# A risk is hardly any below this share of the highest one.
+_HARDLY = 1e-6
+
+
 @dataclass(frozen=True)
 class Report:
     """All that a page shows.
@@ -129,6 +133,11 @@ class Report:
     def mean_loss(self) -> float:
         """The mean loss of all rows: the cost at which always and never deferring cost the same."""
         return float(self.steps.loss.sum() / self.n_rows)
+
+    @property
+    def all_below(self) -> float:
+        """The cost below which all rows are deferred; 0 where it is nothing beside the highest."""
+        return self.lowest if self.lowest > _HARDLY * self.highest else 0.0
 
     def at(self, price: float) -> Figures:
         """Return what happens to the rows at a price, as the page's script computes it.
@@ -321,6 +330,7 @@ def _verdict(loss: Vector, risk: Vector, price: float, amounts: Amounts) -> list
             "calibration": calibration_test(loss, risk).to_dict(),
         },
         amounts,
+        given=True,
     )
 
 

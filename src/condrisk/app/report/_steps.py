@@ -24,7 +24,8 @@ MAX_STEPS = 2_000
 N_BARS = 40
 # Beyond this the squares of the losses do not add up in float64.
 MAX_LOSS = 1e150
-# A risk that spans this factor between its 5 % and 95 % quantiles is shown on a log scale.
+# A risk that spans this factor between its 5 % and 95 % quantiles, or above the latter, is shown on
+# a log scale: else one row far out would squeeze all others into one bar.
 LOG_FROM = 10.0
 
 
@@ -173,12 +174,15 @@ def scale_of(lows: Vector, highs: Vector, weight: Vector | None = None) -> Scale
     >>> risk = np.geomspace(0.001, 1.0)
     >>> scale_of(risk, risk).log, scale_of(risk + 1, risk + 1).log
     (True, False)
+    >>> far_out = np.append(np.linspace(1.0, 2.0), 1000.0)
+    >>> scale_of(far_out, far_out).log
+    True
     """
     least, greatest = float(lows.min()), float(highs.max())
     if greatest <= 0:
         return Scale(min(least, 0.0), 1.0, False)
     low, high = _quantiles(highs, weight)
-    if least >= 0 and low > 0 and high / low > LOG_FROM:
+    if least >= 0 and low > 0 and max(high / low, greatest / high) > LOG_FROM:
         floor = float(lows[lows > 0].min()) if (lows > 0).any() else low
         return Scale(max(floor, low / 100, greatest * 1e-6) / 1.25, greatest * 1.25, True)
     return Scale(min(least, 0.0), greatest * 1.08, False)

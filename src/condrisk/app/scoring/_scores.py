@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from condrisk.app._dtypes import MAX_NUMBER
-from condrisk.app._numbers import number
+from condrisk.app._numbers import Amounts, unit_of
 from condrisk.app.models import TableModel
 from condrisk.app.tables import Checked, TableError, check_rows, to_polars
 from condrisk.persistence import Column
@@ -21,6 +21,7 @@ from condrisk.persistence import Column
 ADDED = ("prediction", "risk", "defer", "outside")
 PARTS = ("floor", "gap", "correction")
 RAISED_BY = "raised_by"
+LEAST_SHARE = 1e-6
 _UNSEEN = b"unseen"
 
 
@@ -149,12 +150,20 @@ def _columns(
         columns += [pa.array(p, type=pa.float64()) for p in model.class_probabilities(good).T]
     if wanted.explain:
         found = model.explain(good, np.asarray(decision.risk), columns=wanted.explain)
-        columns.append(pa.array(map(_raised_by, map(found.most, range(good.height))), pa.string()))
+        amounts = Amounts(model.manifest["loss"], unit_of(model.target))
+        most = (_raised_by(found.most(row), amounts) for row in range(good.height))
+        columns.append(pa.array(most, pa.string()))
     return columns
 
 
-def _raised_by(most: list[tuple[str, float]]) -> str | None:
-    return ", ".join(f"{name} (+{number(change)})" for name, change in most) or None
+def _raised_by(most: list[tuple[str, float]], amounts: Amounts) -> str | None:
+    """Say what raises a risk; of wrong answers, not what does by less than one in a million."""
+    told = [
+        f"{name} (+{amounts.text(change)})".replace("\u00a0", " ")
+        for name, change in most
+        if not (amounts.in_percent and change < LEAST_SHARE)
+    ]
+    return ", ".join(told) or None
 
 
 def _no_columns(model: TableModel, wanted: Wanted) -> list[pa.Array]:

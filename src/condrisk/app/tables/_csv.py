@@ -31,7 +31,8 @@ def check_names(names: Sequence[str], name: str) -> None:
         raise TableError(f"{name} has several columns of the name {shown}: name each differently.")
     if "" in names:
         raise TableError(
-            f"{name} has a column without a name, the {names.index('') + 1}. of its first line."
+            f"{name} has a column without a name, number {names.index('') + 1} of {len(names)} in "
+            f"its first line: name it, or delete it."
         )
 
 

@@ -36,6 +36,7 @@ SEPARATORS = (",", ";", "\t", "|")
 UNNAMED = "Unnamed: 0"
 _NUMBER = re.compile(r"[+-]?[0-9]*\.?[0-9]+(e[+-]?[0-9]+)?", re.IGNORECASE)
 _LINE_END, _LINE_END_OF_TEXT = re.compile(rb"[\r\n]"), re.compile(r"\r\n|\r|\n")
+_SEPARATOR_LINE = re.compile(rb"(?:\xef\xbb\xbf)?(sep=[,;\t|])\r?\n", re.IGNORECASE)
 _LONGEST_HEADER = 64 << 20
 _ENCODINGS = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
 
@@ -189,7 +190,12 @@ class Layout:
         commas = {}
         for name in filter(used, self.names):
             found, notation = self.facts[name], self.notations[name]
-            if notation.dates and not self.expected:
+            if found.mostly_numbers and found.other and not self.expected:
+                yield (
+                    f"column {name!r} is text: {found.quantities:,} of its {found.cells:,} cells "
+                    f"are numbers, but not {found.other!r}"
+                )
+            elif notation.dates and not self.expected:
                 yield f"column {name!r} holds dates written as {notation.dates}"
             elif notation.is_plain or not found.mostly_numbers:
                 continue
@@ -253,6 +259,12 @@ def read_layout(
     for date_format in options.date_formats:
         check_date_format(date_format)
     head = _head(path, name)
+    # What some programs write for Excel, which would take the place of the names.
+    if (told := _SEPARATOR_LINE.match(head)) is not None:
+        raise TableError(
+            f"{name} begins with the line {told[1].decode()!r}, which is for Excel alone: delete "
+            f"it, so that the first line names the columns."
+        )
     encoding, mixed, commas = marked_encoding(head), False, True
     first = _first_line(head.decode(encoding, errors="replace"), name)
     separator = max(SEPARATORS, key=lambda mark: _count_outside_quotes(first, mark))

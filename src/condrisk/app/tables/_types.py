@@ -60,6 +60,7 @@ class ColumnFacts:
         self.units: Counter[str] = Counter()
         self.bare = 0  # plain numbers that are not 0
         self.example = ""  # of the notation
+        self.other = ""  # a cell that is no number, truth or moment
         self.formats: list[str] | None = None
         self.first_date = ""
         self._named = list(formats)
@@ -173,7 +174,9 @@ class ColumnFacts:
         self.timed = self.timed or bool((moments.str.len_bytes() > len("2026-11-15")).any())
         self.zoned = self.zoned or (self.timed and has_offset(moments))
         if len(cells):
-            self._add_dates(self._add_written(cells))
+            others = self._add_written(cells)
+            self.other = self.other or (others[0] if len(others) else "")
+            self._add_dates(others)
 
     def _add_written(self, cells: pl.Series) -> pl.Series:
         """Look at numbers in other notations, and return the cells that are none."""
