@@ -22,8 +22,6 @@ Floats = NDArray[np.float64]
 
 # Calibration errors that noise alone gives are drawn so often.
 N_DRAWS = 4_000
-# Where the number of wrong answers in a group has a variance below this, it is drawn itself.
-FEW_ERRORS = 10
 
 
 @dataclass(frozen=True)
@@ -115,9 +113,8 @@ def calibration_test(
     The level is judged by Student's interval of loss less risk; where every loss is 0 or 1, by
     betting, so that a few wrong answers, or none, do not look certain. The calibration error is
     above zero even for the true risk. What noise alone makes of it is drawn: in each group a
-    normal error with the variance of loss less risk, or for losses of 0 and 1 with r (1 − r); where
-    few of these are 1, their binomial number. All are approximate, and better the more rows a group
-    has.
+    normal error with the variance of loss less risk, or for losses of 0 and 1 with r (1 − r). Both
+    are approximate, and better the more rows a group has.
 
     Examples
     --------
@@ -148,14 +145,9 @@ def calibration_test(
         ends = np.clip((difference.lower, difference.upper), -risks.mean(), 1 - risks.mean())
         difference = MeanInterval(difference.estimate, *ends.tolist())
     error = float(share @ np.abs(curve.mean_risk - curve.mean_loss))
-    variance = _variance(losses, risks, n_bins)
+    spread = np.sqrt(_variance(losses, risks, n_bins) / curve.weight)
     rng = np.random.default_rng(random_state)
-    noise = rng.standard_normal((N_DRAWS, len(share))) * np.sqrt(variance / curve.weight)
-    if errors:  # a few wrong answers are not normal
-        few = curve.weight * variance < FEW_ERRORS
-        n, rate = curve.weight[few].astype(int), curve.mean_risk[few]
-        noise[:, few] = rng.binomial(n, rate, (N_DRAWS, len(n))) / n - rate
-    drawn = np.abs(noise) @ share
+    drawn = np.abs(rng.standard_normal((N_DRAWS, len(share))) * spread) @ share
     return CalibrationTest(
         mean_loss=float(losses.mean()),
         mean_risk=float(risks.mean()),

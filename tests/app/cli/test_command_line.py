@@ -204,6 +204,12 @@ def test_columns_can_be_dropped_or_named(home):
         ("fit sqlite:///x.db --target y --cost 1", "such as --query 'SELECT"),
         ("fit open.csv --target y --cost 1", "say --decimal . or --decimal ,"),
         ("fit one.csv --target y --cost 1", "has one class only, 1."),
+        ("fit same.csv --target y --cost 1", "target 'y' is 1.5 in every row: there is nothing"),
+        (
+            "fit rows.csv --target y --cost 1 --loss zero_one",
+            "['squared_error', 'absolute_error'].",
+        ),
+        ("fit names.csv --target y --cost 1 --time a", "of 60 rows ('Bo'): fill them in"),
         ("quickstart --data rows.csv --dataset wine", "--data and --dataset exclude each other"),
         ("quickstart --sheet a", "--sheet means nothing without --data"),
         ("score model.skops rows.csv -o - --json", "give one of them"),
@@ -216,6 +222,8 @@ def test_what_is_wrong_is_said_with_what_would_be_right(home, tmp_path, argument
         os.symlink(home / name, tmp_path / name)
     (tmp_path / "open.csv").write_text("a;y\n1.234;1\n2.345;2\n")
     (tmp_path / "one.csv").write_text("a,y\n" + "".join(f"{k % 7},1\n" for k in range(60)))
+    (tmp_path / "same.csv").write_text("a,y\n" + "".join(f"{k % 7},1.5\n" for k in range(60)))
+    (tmp_path / "names.csv").write_text("a,b,y\n" + "".join(f"Bo,{k % 7},{k}\n" for k in range(60)))
     (tmp_path / "other.csv").write_text("x,Price\n1,2\n")
     written = ("-o", "m.skops") if arguments.startswith("fit") else ()
     done = call(*arguments.split(), *written)
@@ -272,6 +280,11 @@ def test_help_fits_80_columns_and_breaks_lines_only_where_they_are_full():
                 continue
             for line, following in pairwise(paragraph.strip("\n").splitlines()):
                 assert len(line) + 1 + len(following.split()[0]) > 76, (name, line)
+
+
+def test_groups_of_commands_are_told_in_whole_sentences():
+    text = call("reproduce", "--help", env={"COLUMNS": "80"}).stdout
+    assert "..." not in text.split("Commands:")[1]
 
 
 def test_help_names_the_exit_codes_that_there_are():

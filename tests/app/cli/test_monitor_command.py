@@ -1,5 +1,6 @@
 """`condrisk monitor`, as somebody runs it every week."""
 
+import base64
 import json
 import re
 from datetime import date, timedelta
@@ -65,6 +66,20 @@ def test_table_json_and_picture_agree_with_python(place, tmp_path):
     assert found.alarm is not None
     assert f"Alarm since {found.alarm}: losses are larger for their risks than" in said
     assert (tmp_path / "out" / "monitoring.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_the_page_can_be_saved_as_pictures_and_as_data(place, tmp_path):
+    run(place / "model.skops", place / "loud.csv", "-o", tmp_path)
+    page = (tmp_path / "monitoring.html").read_text()
+    links = re.findall(r'download="monitoring\.(\w+)" href="data:[\w/+]+;base64,([^"]+)"', page)
+    saved = {ending: base64.b64decode(data) for ending, data in links}
+    assert list(saved) == ["svg", "png", "csv"]
+    assert b"<svg" in saved["svg"]
+    assert saved["png"].startswith(b"\x89PNG")
+    table = pl.read_csv(saved["csv"])
+    kept = json.loads((tmp_path / "monitoring.json").read_text())["chunks"]
+    assert table["realised"].to_list() == pytest.approx([chunk["realised"] for chunk in kept])
+    assert table["high"].to_list() == pytest.approx([chunk["expected"]["high"] for chunk in kept])
 
 
 def test_json_for_machines_is_all_there_is_on_stdout(place, tmp_path):

@@ -173,6 +173,21 @@ def test_what_raises_a_risk_and_what_is_outside_are_columns(model_file, tmp_path
     assert "--cost and --cost-column exclude each other" in " ".join(done.output.split())
 
 
+def test_what_raises_the_risk_of_a_wrong_answer_is_told_in_percent(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    x = np.random.default_rng(0).normal(size=300)
+    noisy = x + np.random.default_rng(1).normal(size=300) > 0
+    rows = pl.DataFrame({"x": x, "ok": noisy})
+    rows.write_csv("rows.csv")
+    fit = ["fit", "rows.csv", "--target", "ok", "--cost", "0.2", "--predictor", "linear"]
+    assert runner.invoke(app, fit).exit_code == 0
+    done = runner.invoke(app, ["score", "model.skops", "rows.csv", "-o", "out.csv", "--explain"])
+    assert done.exit_code == 0, done.output
+    raised = pl.read_csv("out.csv")["raised_by"].drop_nulls()
+    assert len(raised)
+    assert raised.str.contains(r"^x \(\+[0-9.]+ %\)$").all()
+
+
 def test_what_raises_a_risk_in_a_wide_table_is_the_same_from_a_pipe():
     """Which columns are looked at is told by the first rows, which a pipe gives only once."""
     values = np.random.default_rng(0).normal(size=(150, 24))

@@ -316,9 +316,14 @@ def _prepare(
     try:
         found = get_loss(chosen_loss(*loss, task, y), task=task).for_outputs(1)
     except (ValueError, TypeError) as error:
-        raise TableError(str(error)) from None
+        # A file has no room for a function of the user's, which the library would offer.
+        raise TableError(str(error).replace(" or make_loss", "")) from None
     if task == "classification":
         check_classes(y, target)
+    elif np.ptp(y) == 0:
+        raise TableError(
+            f"target {target!r} is {y[0]:g} in every row: there is nothing to predict."
+        )
     for name, reason in left_out(frame, exclude=roles.apart, only=only).items():
         if name != predictions:
             note(f"column {name!r} is left out: {reason}")

@@ -35,9 +35,11 @@ def split_by_time(
     """
     times = _times(column)
     if times.null_count():
+        unread = column.filter(times.is_null()).drop_nulls()
+        shown = f" ({str(unread[0])!r})" if len(unread) else ""
         raise TableError(
-            f"time column {column.name!r} has no time that can be read in "
-            f"{times.null_count():,} of {len(times):,} rows: fill them in, or leave those rows out."
+            f"time column {column.name!r} has no time that can be read in {times.null_count():,} "
+            f"of {len(times):,} rows{shown}: fill them in, or leave those rows out."
         )
     if not holdout:
         return np.arange(len(times)), np.empty(0, dtype=np.intp)
