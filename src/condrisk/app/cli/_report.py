@@ -238,8 +238,8 @@ def _segment(segment: Any) -> dict[str, Any]:
 
 def _show(made: Report, output: Path) -> None:
     now, amounts = made.at(made.price), made.amounts
-    low = made.all_below
-    low = f"Below {amounts.cost(low)} defer everything; from" if low > 0 else "From"
+    below = made.all_below
+    low = f"Below {amounts.cost(below)} defer everything; from" if below > 0 else "From"
     say(
         f"{count(made.n_rows)} rows at a cost of {amounts.cost(made.price)}: defers "
         f"{percent(now.rate)}, costs {amounts.text(now.loss)} a row (always deferring "
