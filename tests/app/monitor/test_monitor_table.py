@@ -335,6 +335,15 @@ def test_y_given_x_has_moved(model):
     assert "the realised one differs from what was expected by +" in said
 
 
+def test_losses_far_below_the_risk_may_be_those_of_rows_fitted_on(model):
+    found = monitor(model, make(2000, 22, noise=0.3), rows=500)
+    assert found.overall.cause == "y given x"
+    assert found.verdict()[-1].text.endswith(
+        "rows that the model was fitted on look like this, too."
+    )
+    assert "fitted on" not in monitor(model, make(2000, 22, noise=2.5), rows=500).verdict()[-1].text
+
+
 def test_x_has_moved_and_which_column_explains_it(model):
     """x moves within its range, kind does not; the risk grows with x."""
     rng = np.random.default_rng(0)
