@@ -190,9 +190,15 @@ function reliabilityEnds(values, log) {
   return [Math.min(0, sorted[0]), cut ? usual * 1.6 : top * 1.12 || 1];
 }
 
+/** Whether groups fill a log scale: one far beyond all others would press these together. */
+function fillLogScale(risk) {
+  const known = risk.filter((value) => value > 0);
+  return known.length > 1 && known.at(-Math.min(2, known.length - 1)) > 10 * known[0];
+}
+
 function reliability() {
   const { risk, loss, low, high, rows } = DATA.bins;
-  const log = DATA.scale.log;
+  const log = DATA.scale.log && fillLogScale(risk);
   const [bottom, top] = reliabilityEnds([...risk, ...loss], log);
   const axis = (label) => new Axis({ low: bottom, high: top, log, label, format: formatAmount });
   const isBeyond = (value) => value > top || value < bottom;
