@@ -16,6 +16,9 @@ FEWEST_TAIL_ROWS = 20
 # share of all losses, at most this share of the weight of all rows or one row. Of 500 squared
 # errors of t noise with three degrees of freedom one sample in fifty has such.
 GAP, SHARE_OF_LOSSES, SHARE_OF_ROWS = 10.0, 0.5, 0.01
+# Squared errors below this share of the largest are rounding: what is not fitted exactly among rows
+# that are is no outlier.
+ROUNDING = 1e-24
 # Fewer rows than this do not tell what is far out.
 FEWEST_ROWS = 20
 # Row numbers in the warning.
@@ -64,7 +67,7 @@ def without_outliers(
     most = carried[:-1] > SHARE_OF_LOSSES * carried[-1]
     few = (share <= SHARE_OF_ROWS)[:-1]
     few[0] = True
-    found = np.flatnonzero(far & most & few & (z[1:] > 0))
+    found = np.flatnonzero(far & most & few & (z[1:] > ROUNDING * z[0]))
     if not len(found):
         return loss
     n = int(found[0]) + 1

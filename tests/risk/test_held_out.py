@@ -122,7 +122,7 @@ class Noting(GaussianNB):
 def test_every_fold_has_its_share_of_a_rare_class():
     y = np.repeat(["common", "rare"], [95, 5])
     Noting.fits = ()
-    RegressionRisk(Noting(), regressor=Ridge(), random_state=0).fit(X[:100], y)
+    RegressionRisk(Noting(), loss="brier", regressor=Ridge(), random_state=0).fit(X[:100], y)
     assert sorted(np.sum(labels == "rare") for _, labels in Noting.fits) == [2, 3, 4, 4, 4, 4, 4, 5]
 
 

@@ -132,7 +132,7 @@ CASES: tuple[TableCase, ...] = (
         "A comma too many at the end of the header.",
         "Refused, with its position.",
         text(rows("", ["1", "2"])),
-        refused="a column without a name, the 2",
+        refused="a column without a name, number 2 of 3 in its first line",
     ),
     TableCase(
         "Latin-1",
