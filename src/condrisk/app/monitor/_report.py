@@ -225,7 +225,7 @@ class Monitoring:
             return None
         amounts = Amounts(self.loss, unit_of(self.target))
         says = {
-            "none": "neither x nor y given x has moved by more than chance",
+            "none": "all rows together, neither x nor y given x has moved by more than chance",
             "x": "x has moved",
             "y given x": "y given x has moved: the same rows have other losses, and x has not",
             "x and y given x": "x and y given x have moved",
