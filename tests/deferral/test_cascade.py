@@ -1,6 +1,7 @@
 """`Cascade`: a cheap model, a dear one, then a human."""
 
 import pickle
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pandas as pd
@@ -264,6 +265,33 @@ def test_weights_reach_stages_and_look_ahead():
 
 
 # -- what it costs ---------------------------------------------------------------------------
+
+
+def test_a_decision_is_what_it_was():
+    decision = cascade().fit(rows()).decide(rows())
+    with pytest.raises(FrozenInstanceError):
+        decision.stage = np.zeros_like(decision.stage)
+
+
+class Doubled(BaseEstimator):
+    """Changes which rows there are, as imbalanced-learn's samplers do."""
+
+    def fit(self, X, y=None):
+        return self
+
+    def fit_resample(self, X, y):
+        return np.repeat(X, 2, axis=0), np.repeat(y, 2)
+
+    def transform(self, X):
+        return X
+
+
+def test_a_stage_that_changes_its_rows_is_refused():
+    X = rows()
+    risk = RegressionRisk(DummyClassifier(), regressor=Ridge(), random_state=0)
+    stages = [risk, make_pipeline(Doubled(), risk)]
+    with pytest.raises(ValueError, match="must keep held_out_"):
+        Cascade(stages, fee=0.1, expert=0.2, regressor=Ridge()).fit(X, np.arange(len(X)) % 2)
 
 
 def test_costs_are_those_of_whoever_answered():

@@ -186,6 +186,19 @@ def test_in_two_columns_a_row_is_accepted_by_the_stricter_of_its_groups():
         assert_array_equal(rule.defer([t, np.nextafter(t, 2)], X=[row, row]), [False, True])
 
 
+@pytest.mark.parametrize("columns", [[0], [0, 1]])
+def test_groups_with_losses_of_another_size_have_the_same_thresholds(columns):
+    rng = np.random.default_rng(13)
+    (X, u, z, _), (W, v, y, _) = people(rng, 2000), people(rng, 2000)
+    found = [
+        RiskControlRule(0.12 * size, subgroups=columns, cap=size, random_state=0)
+        .fit(u, size * z, X=X, calibration=(v, size * y), X_calibration=W)
+        .p_values_
+        for size in (1.0, 4.0)
+    ]
+    np.testing.assert_allclose(found[0], found[1])
+
+
 def test_a_step_of_overlapping_groups_passes_only_for_all_of_them():
     """Every p-value again, by counting; then the last step before any group fails."""
     rng = np.random.default_rng(13)

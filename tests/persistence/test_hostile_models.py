@@ -1,5 +1,6 @@
 """Model files that must not be loaded, and what keeps them from it."""
 
+import io
 import json
 import os
 
@@ -8,11 +9,13 @@ import pandas as pd
 import polars as pl
 import pytest
 from hostile_models import (
+    BOOSTING,
     CASES,
     nodes,
     pack,
     plain,
     unpack,
+    with_array,
     with_attribute,
     with_manifest,
     with_schema,
@@ -20,12 +23,15 @@ from hostile_models import (
 from numpy.testing import assert_array_equal
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
+from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
-from condrisk import Deferral, RegressionRisk, _files
+from condrisk import Deferral, PlugInRisk, RegressionRisk, _files
 from condrisk.app.models import fit_table
-from condrisk.learners import LossRegressor
+from condrisk.learners import DistributionRegressor, LossRegressor, StackedRegressor
+from condrisk.losses import pinball
 from condrisk.persistence import ModelFileError, _archive, load_model, read_manifest, save_model
 
 
@@ -149,6 +155,23 @@ def test_taking_apart_and_packing_changes_nothing(sound, tmp_path):
         assert load_model(path).cost == 0.5
 
 
+@pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
+def test_the_formats_of_arrays_that_are_known(sound, tmp_path, version):
+    """The second has longer heads, the third has names in UTF-8, which no array here has."""
+    members = unpack(sound["linear"])
+    for name in [name for name in members if name.endswith(".npy")]:
+        buffer = io.BytesIO()
+        np.lib.format.write_array(buffer, np.load(io.BytesIO(members[name])), version=version)
+        members[name] = buffer.getvalue()
+    path = tmp_path / "model.skops"
+    path.write_bytes(pack(members))
+    if version == (3, 0):
+        with pytest.raises(ModelFileError, match="is not an array"):
+            load_model(path)
+    else:
+        assert load_model(path).cost == 0.5
+
+
 def test_a_file_with_too_many_members_is_refused(sound, tmp_path, monkeypatch):
     path = tmp_path / "model.skops"
     path.write_bytes(sound["linear"])
@@ -189,3 +212,56 @@ def test_an_encoder_of_another_width_is_refused(tmp_path):
     (tmp_path / "bad.skops").write_bytes(edited((tmp_path / "good.skops").read_bytes()))
     with pytest.raises(ModelFileError, match="a forest for other columns"):
         load_model(tmp_path / "bad.skops")
+
+
+@pytest.fixture(scope="module")
+def with_learners(tmp_path_factory):
+    """Model files with a loss that has a parameter, and a distribution or a Gaussian process."""
+    folder, frame = tmp_path_factory.mktemp("sound"), table().select("x", "z", "y")
+    X, y = frame.select("x", "z"), frame["y"].to_numpy()
+    loss, distribution = pinball(0.9), DistributionRegressor(Ridge(), Ridge())
+    found = {}
+    for name, risk in {
+        "plug-in": PlugInRisk(Ridge(), loss=loss, distribution=distribution, random_state=0),
+        "stack": RegressionRisk(
+            FrozenEstimator(StackedRegressor(random_state=0).fit(X, y)),
+            loss=loss,
+            regressor=Ridge(),
+        ),
+    }.items():
+        save_model(risk.fit(X, y), folder / name, X)
+        found[name] = (folder / name).read_bytes()
+    return found
+
+
+def negative(array):
+    array[0] = -0.5
+
+
+@pytest.mark.parametrize(
+    ("predictor", "name", "change"),
+    [
+        ("linear", "n_outputs_", with_attribute("RegressionRisk", "n_outputs_", plain(0))),
+        (
+            "boosting",
+            "n_trees_per_iteration_",
+            with_attribute(BOOSTING, "n_trees_per_iteration_", plain(0)),
+        ),
+        ("stack", "seed", with_attribute("GaussianProcess", "seed", plain(-1))),
+        ("stack", "smoothness", with_attribute("GaussianProcess", "smoothness", plain(0.4))),
+        ("stack", "quantile", with_attribute("Pinball", "quantile", plain(-0.5))),
+        (
+            "plug-in",
+            "residual_weights_",
+            with_array("DistributionRegressor", "residual_weights_", negative),
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_number_below_its_range_is_refused(
+    predictor, name, change, sound, with_learners, tmp_path
+):
+    path = tmp_path / "model.skops"
+    path.write_bytes(change((sound | with_learners)[predictor]))
+    with pytest.raises(ModelFileError, match=f" {name} is not "):
+        load_model(path)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.cluster import KMeans
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
@@ -51,6 +51,15 @@ def classes(predictor):
         HybridRisk(predictor, probability=GaussianNB(), random_state=0),
         AutoRisk(predictor, time_budget=0, random_state=0),
     ]
+
+
+@pytest.mark.parametrize("kind", [RegressionRisk, PlugInRisk, HybridRisk])
+def test_the_loss_tells_what_stands_in_for_an_external_predictor(kind):
+    numbers, classes = (kind("precomputed", loss=loss) for loss in ("squared_error", "zero_one"))
+    assert is_regressor(numbers)
+    assert not is_classifier(numbers)
+    assert is_classifier(classes)
+    assert not is_regressor(classes)
 
 
 @pytest.mark.parametrize("k", range(4), ids=["regression", "plug-in", "hybrid", "auto"])

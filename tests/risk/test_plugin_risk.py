@@ -113,6 +113,18 @@ def test_calibration_of_a_frozen_model_is_that_of_scikit_learn(world, method, mo
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_calibration_of_two_classes_is_that_of_scikit_learn(world, method):
+    """There is one score for both of them."""
+    X, y = world.X[world.y < 2], world.y[world.y < 2]
+    model = FrozenEstimator(LogisticRegression(C=0.01).fit(X[::2], y[::2]))
+    expected = CalibratedClassifierCV(model, method=method).fit(X[1::2], y[1::2])
+    risk = PlugInRisk(model, probability=model, calibration=method).fit(X[1::2], y[1::2])
+    assert risk.held_out_.losses.sum() > 0
+    chosen = expected.predict_proba(X)[np.arange(len(X)), model.predict(X)]
+    assert_allclose(risk.predict_risk(X), 1 - chosen, atol=1e-10)
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_calibration_by_folds_is_that_of_scikit_learn(world, method):
     model = LogisticRegression(C=0.01)
     folds = list(StratifiedKFold(4).split(world.X, world.y))

@@ -11,7 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from condrisk import AutoRisk, Deferral, HybridRisk, PlugInRisk, RegressionRisk, make_loss
-from condrisk.losses import huber, pinball
+from condrisk.losses import averaged, huber, pinball
 from condrisk.metrics import risk_scorer
 
 WARNING = "the predictor is worse than a constant"
@@ -90,6 +90,14 @@ def test_a_predictor_that_ignores_its_loss_is_named():
     assert is_warned(DummyRegressor(), X, y, loss=pinball(0.95))
     quantile = DummyRegressor(strategy="quantile", quantile=0.95)
     assert not is_warned(quantile, X, y, loss=pinball(0.95))
+
+
+def test_the_best_answer_to_several_labels_is_known_by_their_costs():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 2)), (rng.random((200, 2)) < [0.7, 0.5]).astype(int)
+    for loss in ("hamming", averaged([[0, 1], [5, 0]])):
+        assert is_warned(DummyClassifier(strategy="constant", constant=[0, 0]), X, y, loss=loss)
+        assert not is_warned(DummyClassifier(strategy="constant", constant=[1, 1]), X, y, loss=loss)
 
 
 def test_noise_is_not_blamed_on_the_predictor():

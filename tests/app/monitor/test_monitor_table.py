@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import asdict, replace
+from dataclasses import FrozenInstanceError, asdict, replace
 from datetime import date, timedelta
 
 import numpy as np
@@ -92,6 +92,12 @@ def test_batches_make_no_difference(model):
     seen = []
     assert_alike(monitor(model, iter(parts), rows=200, progress=seen.append).to_dict(), whole)
     assert seen == [150, 300, 450, 600, 700]
+
+
+def test_what_was_found_stays_as_it_is(model):
+    found = monitor(model, make(200, 5))
+    with pytest.raises(FrozenInstanceError):
+        found.overall.rows = 0
 
 
 def test_text_as_a_csv_file_has_it_makes_no_difference(model):
