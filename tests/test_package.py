@@ -1,10 +1,12 @@
 """The package as a whole: what it exports, what it loads, and that its README is true."""
 
 import importlib
+import json
 import pkgutil
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -144,3 +146,13 @@ def test_version_has_an_entry_in_the_changelog():
 def test_mutants_are_of_the_code_as_it_is():
     """Each is a change of one place: code that moves takes its mutants along."""
     assert len(read_mutants()) > 200
+
+
+def test_nearly_all_of_a_sample_of_mutants_are_noticed():
+    """`make mutants` draws them by a seed; what survives is in the record, too."""
+    mutants = json.loads((ROOT / "results" / "mutation.json").read_text("utf-8"))["mutants"]
+    outcomes = Counter(mutant["outcome"] for mutant in mutants)
+    assert outcomes.total() == 300
+    assert outcomes["killed"] + outcomes["equivalent"] >= 0.9 * 300
+    assert all(mutant["by"] for mutant in mutants if mutant["outcome"] == "killed")
+    assert all(mutant["why"] for mutant in mutants if mutant["outcome"] == "equivalent")

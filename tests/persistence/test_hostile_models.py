@@ -3,6 +3,7 @@
 import io
 import json
 import os
+from datetime import date
 
 import numpy as np
 import pandas as pd
@@ -115,19 +116,32 @@ def schema_with(**changes):
     return change
 
 
+RIVALS = ("always", "never", "below_always", "below_never", "below_rival")
+
+
+def evaluation(**changes):
+    """Return what a manifest says of rows that a model was measured on."""
+    figure = {"value": 1.0, "low": 0.5, "high": 1.5}
+    savings = dict.fromkeys(RIVALS, figure) | {"deferral_rate": 0.1, "choice": "a", "rival": "b"}
+    return {"never": figure, "rows": 5, "confidence": 0.95, "savings": savings} | changes
+
+
 @pytest.mark.parametrize(
     ("change", "refused"),
     [
         (with_manifest(outputs=10**9), "no outputs"),
         (with_manifest(classes=["a"] * 20_000), "no classes"),
         (with_manifest(profile=[[1.0] * 6] * 300), "no profile"),
+        (with_manifest(profile=[["x"]]), "no profile"),
+        (with_manifest(evaluation=evaluation(savings={})), "no evaluation"),
+        (with_manifest(evaluation=evaluation(savings=dict.fromkeys(RIVALS, "1"))), "no evaluation"),
         (with_manifest(cost=10**400), "no cost"),
         (with_manifest(predictor="\x1b[2J"), "no predictor"),
         (with_manifest(versions={str(k): "1" for k in range(1000)}), "no versions"),
         (with_manifest(trusted={"\x1b[2J": None}), "no trusted"),
         (schema_with(dtype="U100000000"), "does not describe columns"),
         (schema_with(low=2.0, high=1.0), "does not describe columns"),
-        (schema_with(missing=1e9), "does not describe columns"),
+        (schema_with(missing=1.5), "does not describe columns"),
         (schema_with(kind="date", low=0.0, high=1e9), "does not describe columns"),
         (schema_with(name="x" * 20_000), "does not describe columns"),
     ],
@@ -140,6 +154,19 @@ def test_manifests_have_limits(sound, tmp_path, change, refused):
     with pytest.raises(ModelFileError, match=refused) as caught:
         read_manifest(path)
     assert str(caught.value).isprintable()
+
+
+def test_what_is_just_within_the_limits_is_read(sound, tmp_path):
+    path = tmp_path / "model.skops"
+    days = date.min.toordinal(), date.max.toordinal()
+    epoch = date(1970, 1, 1).toordinal()
+    for change in (
+        with_manifest(evaluation=evaluation()),
+        schema_with(kind="date", low=days[0] - epoch, high=days[1] - epoch),
+        schema_with(missing=1.0),
+    ):
+        path.write_bytes(change(sound["linear"]))
+        read_manifest(path)
 
 
 def test_names_and_sentences_are_there_for_each_case():

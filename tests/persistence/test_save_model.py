@@ -374,3 +374,16 @@ def test_the_type_of_labels_needs_no_trust_of_its_own(dtype, tmp_path):
     model = PlugInRisk(classifier, cv=2, random_state=0).fit(X, (Y > 0).astype(dtype))
     save_model(model, tmp_path / "model.skops", schema=X)
     assert list(read_manifest(tmp_path / "model.skops")["trusted"]) == ["lightgbm"]
+
+
+def test_an_array_of_objects_is_read_back_as_one(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([rng.choice(["a", "b"], 60), rng.choice(["u", "v", "w"], 60)])
+    rows = rows.astype(object)
+    predictor = make_pipeline(OneHotEncoder(), LinearRegression())
+    risk = RegressionRisk(predictor, regressor=predictor, random_state=0)
+    model = Deferral(risk, cost=0.5).fit(rows, rng.normal(size=60))
+    save_model(model, tmp_path / "model.skops", rows)
+    assert_array_equal(
+        load_model(tmp_path / "model.skops").decide(rows).risk, model.decide(rows).risk
+    )

@@ -57,6 +57,10 @@ def test_weeks_begin_on_mondays_and_hours_are_kept():
         None,
         day,
     ]
+    assert read_times(pl.Series(["2026-02-30", "2026-02-28"])).to_list() == [
+        None,
+        datetime(2026, 2, 28),
+    ]
     starts = starts_of(moments, "6h").drop_nulls().dt.hour().to_list()
     assert starts == [0, 6, 0]
 
@@ -317,6 +321,35 @@ def test_the_rate_of_false_alarms_holds_over_the_whole_sequence(kind, options):
     runs = {"n_runs": 120, "n_held": 100, "n_chunks": 10, "n_rows": 100}
     n = alarms(kind, rng=rng, level=0.3, **runs, **options)
     assert binomtest(n, 120, 0.3, alternative="greater").pvalue > 0.001
+
+
+def test_the_evidence_is_what_it_was_when_its_power_was_measured():
+    """Other bets are as sound, but results/alarm_power.json is about these."""
+    rng = np.random.default_rng(0)
+    rare = TwoSampleTest((rng.random(400) < 0.1) - 0.1, low=-0.5, level=0.05)
+    even = TwoSampleTest(rng.uniform(-0.3, 0.5, 300), low=-0.5, level=0.05)
+    found = []
+    for k in range(24):
+        worse = k >= 15
+        chunk = (rng.random(50) < (0.3 if worse else 0.1)) - 0.1
+        found.append(rare.update(rare.gain_of(chunk)))
+    expected = [9.049353107e-41, 1.641401093e-04, 6.403169777e02, 1.105197461e04]
+    np.testing.assert_allclose(np.take(found, [0, 10, 18, 23]), expected, rtol=1e-6)
+    for k in range(24):
+        found[k] = even.update(even.gain_of(rng.uniform(-0.3, 0.8 if k >= 15 else 0.5, 50)))
+    expected = [1.478682641e-12, 1.496751475e-04, 5.087189012e02, 9.967307708e05]
+    np.testing.assert_allclose(np.take(found, [0, 10, 18, 23]), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("level", [1e-6, 0.5, 0.75, 0.999])
+def test_any_probability_of_a_false_alarm_can_be_asked_for(level):
+    rng = np.random.default_rng(0)
+    test = TwoSampleTest(rng.uniform(-0.3, 0.5, 300), low=-0.5, level=level)
+    assert test.update(test.gain_of(rng.uniform(-0.3, 0.5, 50))) > 0
+    assert test.evidence < test.threshold
+    for _ in range(3):
+        test.update(test.gain_of(np.full(500, 0.5)))
+    assert test.evidence > test.threshold
 
 
 def test_a_quiet_reference_by_chance_raises_no_alarm():

@@ -427,3 +427,18 @@ def test_what_comes_from_a_table_is_escaped_on_the_page(model):
     hostile = replace(found.chunks[0], name="<script>alert(1)</script>")
     html = replace(found, chunks=(hostile, *found.chunks[1:])).to_html()
     assert "<script>" not in html
+
+
+def test_the_figure_has_room_for_all_chunks_and_the_columns_that_moved_most_on_top(model):
+    found = monitor(model, make(1500, 5, shift=1.5).with_columns(kind=pl.lit("a")), rows=50)
+    moved = {}
+    for chunk in found.chunks:
+        for column in chunk.moved:
+            moved[column.name] = moved.get(column.name, 0.0) + abs(column.explained)
+    figure = found.plot_all()
+    columns = figure.axes[-1]
+    assert len(moved) > 1
+    assert [text.get_text() for text in columns.get_yticklabels()] == sorted(moved, key=moved.get)
+    assert columns.get_xlim() == (-0.5, len(found.chunks) - 0.5)
+    assert figure.get_figwidth() == 6.8 + 0.25 * (len(found.chunks) - 12)
+    assert monitor(model, make(1500, 5), rows=15).plot_all().get_figwidth() == 14

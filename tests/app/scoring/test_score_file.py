@@ -302,7 +302,7 @@ def test_progress_is_told(tmp_path):
     put(ROWS, tmp_path / "rows.csv")
     for name in ("rows.parquet", "rows.csv"):
         told = []
-        score_file(
+        summary = score_file(
             number_model(),
             tmp_path / name,
             tmp_path / f"scored-{name}",
@@ -311,6 +311,7 @@ def test_progress_is_told(tmp_path):
         )
         assert [rows for rows, _ in told] == [50, 100, 150, 200, 230]
         assert told[-1][1] == 1.0
+        assert (summary.batches, summary.resumed) == (5, 0)
 
 
 def test_memory_does_not_grow_with_the_rows(tmp_path):

@@ -35,6 +35,7 @@ def test_without_the_token_nothing_but_health_is_open(guarded, path):
         f"Bearer {TOKEN}x",
         f"Basic {TOKEN}",
         f"Token {TOKEN}",
+        f"Basic !{basic(TOKEN)[6:]}",
     ):
         headers = {} if given is None else {"Authorization": given}
         answer = guarded.request(method, path, headers=headers)

@@ -139,8 +139,10 @@ def test_quick_decisions_need_no_thread_and_long_ones_do(watched, new_rows):
     watch, service = watched(seconds=0.0)
     with service as (client, _):
         assert client.post("/decide", json={"rows": new_rows[:1]}).status_code == 200
+        many = new_rows * 3
+        assert client.post("/decide", json={"rows": many[:64]}).status_code == 200
         assert "condrisk-decide" not in watch.threads
-        client.post("/decide", json={"rows": new_rows * 3})
+        client.post("/decide", json={"rows": many[:65]})
         assert "condrisk-decide" in watch.threads
 
 
@@ -186,6 +188,23 @@ def test_a_request_that_fails_takes_nobody_along(watched, new_rows, caplog, x, s
             (fault,) = client.post("/decide", json={"rows": bad}).json()["rows"]
             assert fault == {"row": 1, "reason": "the model has no answer for it: no good"}
         assert client.post("/decide", json={"rows": new_rows[:1]}).status_code == 200
+
+
+def test_the_first_row_may_be_the_one_without_an_answer(watched, new_rows):
+    _, service = watched()
+    rows = [new_rows[0] | {"x": 666}, *new_rows[1:4]]
+    with service as (client, _):
+        (fault,) = client.post("/decide", json={"rows": rows}).json()["rows"]
+    assert fault["row"] == 0
+
+
+def test_only_decisions_are_timed(watched, new_rows):
+    _, service = watched()
+    with service as (client, _):
+        client.get("/health")
+        assert metric(client, "condrisk_decide_seconds_count") == 0
+        client.post("/decide", json={"rows": new_rows[:1]})
+        assert metric(client, "condrisk_decide_seconds_count") == 1
 
 
 @pytest.mark.parametrize(("x", "what"), [(669, "risk"), (670, "prediction")])

@@ -275,6 +275,8 @@ def test_of_many_bad_rows_the_first_hundred_are_listed(client):
     answer = client.post("/decide", json={"rows": [{}] * 150})
     assert answer.json()["error"].startswith("150 rows")
     assert [fault["row"] for fault in answer.json()["rows"]] == list(range(100))
+    for n, words in ((1, "1 row does"), (2, "2 rows do")):
+        assert client.post("/decide", json={"rows": [{}] * n}).json()["error"].startswith(words)
 
 
 @pytest.mark.parametrize("guess", [None, "dead", 1, "Ill"])
@@ -472,6 +474,9 @@ def test_of_a_long_value_only_the_beginning_is_shown(mirror):
         answer = client.post("/decide", json={"rows": [ROW | {"n": value}]})
         assert answer.status_code == 422
         assert len(answer.json()["rows"][0]["reason"]) < 200
+    for length, shown in ((58, '"' + "x" * 58 + '"'), (59, '"' + "x" * 56 + "…")):
+        answer = client.post("/decide", json={"rows": [ROW | {"n": "x" * length}]})
+        assert f"holds {shown}, but" in answer.json()["rows"][0]["reason"]
 
 
 def nested(depth):

@@ -230,7 +230,8 @@ class _Plan:
         def excess(b: float) -> float:
             return math.exp(2 * a * (a - b)) * float(ndtr(b - 2 * a)) + float(ndtr(-b)) - level
 
-        self._b = float(brentq(excess, 0.0, 12.0))
+        # A level near one is reached below zero.
+        self._b = float(brentq(excess, 0.0 if excess(0.0) > 0 else -12.0, 12.0))
         self._x = np.linspace(-12.0, 12.0, 1201)
 
     def bets(self, log_capital: Floats, left: float) -> Floats:
