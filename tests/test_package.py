@@ -1,6 +1,8 @@
 """The package as a whole: what it exports, what it loads, and that its README is true."""
 
+import ast
 import importlib
+import inspect
 import json
 import pkgutil
 import re
@@ -137,6 +139,28 @@ def test_names_that_are_imported_late_are_listed_and_others_are_refused():
     subprocess.run([sys.executable, "-c", code], check=True)
     with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
         condrisk.Nonsense  # noqa: B018
+
+
+def test_defaults_are_those_of_the_docstrings():
+    """Such as ``cv : int, default=5``; of classes and functions that are public."""
+    wrong, n_seen = [], 0
+    for room, module in rooms().items():
+        for name in module.__all__:
+            thing = getattr(module, name)
+            is_error = isinstance(thing, type) and issubclass(thing, BaseException)
+            if not callable(thing) or not thing.__doc__ or is_error:
+                continue
+            known = inspect.signature(thing).parameters
+            # A name, such as numpy.inf, is left to the reader.
+            literal = r"(None|True|False|[-\d.e]+|\(.*\)|\".*\"|'.*')"
+            said = re.findall(rf"^ +(\w+) : .*\bdefault={literal}$", thing.__doc__, re.MULTILINE)
+            for parameter, text in said:
+                if parameter in known:
+                    n_seen += 1
+                    default = known[parameter].default
+                    wrong += [(room, name, parameter)] * (ast.literal_eval(text) != default)
+    assert not wrong
+    assert n_seen > 300
 
 
 def test_version_has_an_entry_in_the_changelog():

@@ -164,6 +164,7 @@ def test_what_is_just_within_the_limits_is_read(sound, tmp_path):
         with_manifest(evaluation=evaluation()),
         schema_with(kind="date", low=days[0] - epoch, high=days[1] - epoch),
         schema_with(missing=1.0),
+        schema_with(name="x" * 10_000),
     ):
         path.write_bytes(change(sound["linear"]))
         read_manifest(path)
@@ -292,3 +293,30 @@ def test_a_number_below_its_range_is_refused(
     path.write_bytes(change((sound | with_learners)[predictor]))
     with pytest.raises(ModelFileError, match=f" {name} is not "):
         load_model(path)
+
+
+def test_an_indicator_of_gaps_has_columns_that_exist(tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((60, 3)) < 0.2, np.nan, rng.normal(size=(60, 3)))
+    predictor = make_pipeline(SimpleImputer(add_indicator=True), Ridge())
+    risk = RegressionRisk(predictor, regressor=predictor, random_state=0)
+    path = tmp_path / "model.skops"
+    save_model(risk.fit(X, rng.normal(size=60)), path, X)
+    sound_one = path.read_bytes()
+    assert_array_equal(load_model(path).predict_risk(X), risk.predict_risk(X))
+
+    def beyond(array):
+        array[-1] = 3
+
+    path.write_bytes(with_array("MissingIndicator", "features_", beyond)(sound_one))
+    with pytest.raises(ModelFileError, match="an indicator of columns it has not"):
+        load_model(path)
+
+
+def test_boosting_may_have_many_categories(tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(200, size=2000), rng.normal(size=2000)]).astype(float)
+    boosting = HistGradientBoostingRegressor(max_iter=2, categorical_features=[0])
+    risk = RegressionRisk(boosting, regressor=boosting, random_state=0)
+    save_model(risk.fit(X, rng.normal(size=2000)), tmp_path / "model.skops", X)
+    assert_array_equal(load_model(tmp_path / "model.skops").predict_risk(X), risk.predict_risk(X))

@@ -60,6 +60,7 @@ def test_the_loss_tells_what_stands_in_for_an_external_predictor(kind):
     assert not is_classifier(numbers)
     assert is_classifier(classes)
     assert not is_regressor(classes)
+    assert is_classifier(kind(GaussianNB()))
 
 
 @pytest.mark.parametrize("k", range(4), ids=["regression", "plug-in", "hybrid", "auto"])
@@ -153,3 +154,10 @@ def test_predictors_that_cannot_be_used_say_why():
             RegressionRisk(predictor).fit(X, Y)
     with pytest.raises(ValueError, match=r"probability must be given because .* external"):
         PlugInRisk(FrozenEstimator(Labels())).fit(C, TEXT)
+
+
+def test_targets_have_to_be_numbers_where_predictions_are():
+    risk = RegressionRisk("precomputed", loss="squared_error", regressor=Ridge(), random_state=0)
+    for bad in (np.nan, np.inf):
+        with pytest.raises(ValueError, match="Input y contains"):
+            risk.fit(X, np.full(len(Y), bad), prediction=np.zeros(len(Y)))

@@ -291,3 +291,10 @@ def test_a_sample_of_held_out_rows_is_from_every_fold_alike(seed):
     folds = [own for _, own in KFold(5, shuffle=True, random_state=seed).split(many.X)]
     shares = [len(np.intersect1d(held_out.rows, own)) / len(own) for own in folds]
     assert_allclose(shares, 5 / 6, atol=0.03)
+
+
+def test_a_predictor_is_kept_of_one_split_alone():
+    for n_splits in (2, 3):
+        risk = RegressionRisk(LinearRegression(), cv=n_splits, refit=False)
+        with pytest.raises(ValueError, match=f"but cv gives {n_splits}"):
+            risk.fit(np.arange(20.0)[:, None], np.arange(20.0))

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyRegressor
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -147,6 +147,14 @@ def test_what_is_wrong_is_said():
         MulticalibratedRisk(frozen(), segments=["x"]).fit(X, y)
     with pytest.raises(ValueError, match="risk must be a risk estimator"):
         MulticalibratedRisk(LinearRegression()).fit(X, y)
+
+
+def test_probabilities_are_those_of_the_predictor_where_it_has_any():
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    inner = RegressionRisk(LogisticRegression(), regressor=Ridge(), random_state=0)
+    risk = MulticalibratedRisk(inner, segments=[1], random_state=0).fit(X, X[:, 0] > 0)
+    assert_array_equal(risk.predict_proba(X), risk.risk_.predict_proba(X))
+    assert not hasattr(CHECKED, "predict_proba")
 
 
 def test_trees_that_find_nothing_change_little():

@@ -208,6 +208,16 @@ def test_no_band_goes_below_the_least_loss():
     assert expected_loss(np.ones(3), reference, minimum=-100.0).low < 0.0
 
 
+def test_a_band_is_in_the_unit_of_the_losses():
+    g, loss = draw(600, np.random.default_rng(3))
+    one, other = (
+        expected_loss(size * g[:200], Reference.from_rows(size * g, size * loss))
+        for size in (1.0, 1024.0)
+    )
+    for name in ("estimate", "low", "high"):
+        np.testing.assert_allclose(1024.0 * getattr(one, name), getattr(other, name))
+
+
 # -- evidence -------------------------------------------------------------------------------------
 
 
