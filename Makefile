@@ -8,8 +8,8 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 # old or new versions of others' packages raise about each other are theirs.
 FAST_PART := @tests/fast_part.txt -W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning
 
-.PHONY: quickstart test test-slow test-lowest lowest test-newest lint format bench fuzz docs notebooks \
-  site dist journey browser clean
+.PHONY: quickstart test test-slow test-lowest lowest test-newest lint format bench fuzz mutants docs \
+  notebooks site dist journey browser clean
 
 quickstart: .venv/installed
 	$(BIN)/condrisk quickstart
@@ -53,6 +53,10 @@ bench: .venv/installed-dev
 # 20,000 model files, each with one change, loaded and used in processes of their own: 20 minutes.
 fuzz: .venv/installed-dev
 	$(ONE_THREAD) $(BIN)/python -m tools.fuzz_models
+
+# A sample of 300 of cosmic-ray's mutants, each against the tests that run its line: an hour.
+mutants: .venv/installed-dev
+	$(ONE_THREAD) $(BIN)/python -m tools.mutation
 
 docs: .venv/installed-dev
 	$(BIN)/python -m tools.build_docs
