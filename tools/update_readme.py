@@ -21,7 +21,7 @@ from condrisk.app._numbers import Amounts
 
 ROOT = Path(__file__).resolve().parents[1]
 # Written by hand, but for the parts that are marked.
-PAGES = [ROOT / name for name in ("README.md", "docs/index.md", "docs/tour.md")]
+PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "docs/index.md", "docs/tour.md")]
 RESULTS = ROOT / "results"
 
 
@@ -110,6 +110,18 @@ def markdown(head: list[str], rows: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, rule, *rows])
 
 
+def mutation() -> str:
+    """Return what `make mutants` has found."""
+    record = json.loads((RESULTS / "mutation.json").read_text())
+    total = sum(room["mutants"] for room in record["rooms"].values())
+    drawn = f"Of {record['drawn']} mutants, drawn from {total:,} of {len(record['rooms'])} rooms,"
+    counts = f"tests notice {record['killed']}, {record['equivalent']} are the same to any test"
+    left = f"{record['survived']} survive, {record['drawn'] - record['run']} have not been run"
+    return (
+        f"{drawn}\n{counts}, {left}: {record['noticed']:.1%} of those run are noticed or the same."
+    )
+
+
 def updated(text: str) -> str:
     """Return the page with every marked part written anew."""
     parts: dict[str, Callable[[], str]] = {
@@ -118,6 +130,7 @@ def updated(text: str) -> str:
         "given_model": given_model,
         "rwr": rwr,
         "auto": auto,
+        "mutation": mutation,
     }
     for name, write in parts.items():
         begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"

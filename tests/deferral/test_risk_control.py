@@ -242,6 +242,17 @@ def test_tests_stop_at_the_first_failure():
         assert (np.diff(rule.thresholds_) > 0).all()
 
 
+def test_bets_are_as_large_as_when_their_power_was_measured():
+    """Others are as sound; results/risk_control.json is about these."""
+    for criterion, first in (("selective", 0.09102386), ("generalized", 0.03347204)):
+        rng = np.random.default_rng(0)
+        u, v = rng.random(1000), rng.random(1000)
+        rule = RiskControlRule(0.1, criterion=criterion, cap=1.0, random_state=0)
+        loss, held = 0.8 * u * rng.random(1000), 0.8 * v * rng.random(1000)
+        rule.fit(u, loss, calibration=(v, held))
+        assert_allclose(rule.p_values_[0], first, rtol=1e-6)
+
+
 def test_infeasible_says_so_and_defers_all():
     rng = np.random.default_rng(11)
     rule = RiskControlRule(0.05, cap=1.0, random_state=0)

@@ -141,7 +141,7 @@ def run_mutant(
         path.write_text(changed, encoding="utf-8")
         before = None
         if functions is not None:
-            before = partial(functions.change, path, changed, mutant.line)
+            before = partial(functions.change, path, text, changed, mutant.line)
         for tests in parts:
             failed = failing(tests, source, settings["seconds"], before=before) if tests else []
             if failed:
@@ -163,7 +163,8 @@ def write_record(
     noticed = counts["killed"] + counts["equivalent"]
     record = {
         "seed": settings["seed"],
-        "size": len(found),
+        "drawn": len(drawn),
+        "run": len(found),
         **{name: counts[name] for name in ("killed", "equivalent", "survived")},
         "noticed": round(noticed / max(len(found), 1), 4),
         "rooms": {

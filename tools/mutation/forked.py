@@ -92,37 +92,53 @@ class Functions:
                 self._found[_place_of(thing.__code__)].append(thing)
         gc.freeze()
 
-    def change(self, path: Path, text: str, line: int) -> None:
-        """Exchange the code of the function that has the line.
+    def change(self, path: Path, before: str, after: str, line: int) -> None:
+        """Exchange the code of the function that has the line, and of those that it has made.
 
         A module that has not been imported will be, as changed.
         """
         if not any(file == str(path) for file, _, _ in self._found):
             return
-        codes = _functions_of(compile(text, str(path), "exec", dont_inherit=True))
-        code = max(
-            (code for code in codes if code.co_firstlineno <= line),
-            key=lambda code: code.co_firstlineno,
+        old, new = (
+            max(
+                (code for code in _outermost(text, path) if code.co_firstlineno <= line),
+                key=lambda code: code.co_firstlineno,
+            )
+            for text in (before, after)
         )
-        functions = self._found[_place_of(code)]
-        if not functions:
+        n_changed = 0
+        for one, other in zip(_with_inner(old), _with_inner(new), strict=True):
+            for function in self._found[_place_of(one)]:
+                # Several lambdas may begin on one line.
+                if function.__code__ == one:
+                    function.__code__ = other
+                    n_changed += 1
+        if not n_changed:
             raise LookupError(f"{path}: no function of line {line} has been imported")
-        for function in functions:
-            function.__code__ = code
 
 
 def _place_of(code: CodeType) -> tuple[str, str, int]:
     return code.co_filename, code.co_qualname, code.co_firstlineno
 
 
-def _functions_of(code: CodeType) -> Iterator[CodeType]:
-    """Return the code of functions and methods, not of what is inside them."""
+def _outermost(text: str, path: Path) -> Iterator[CodeType]:
+    """Return the code of functions and methods of a module, not of what is inside them."""
+    waiting = [compile(text, str(path), "exec", dont_inherit=True)]
+    while waiting:
+        for inner in waiting.pop().co_consts:
+            if isinstance(inner, CodeType):
+                if inner.co_flags & inspect.CO_NEWLOCALS:
+                    yield inner
+                else:
+                    waiting.append(inner)
+
+
+def _with_inner(code: CodeType) -> Iterator[CodeType]:
+    """Return the code of a function and of all that are defined in it."""
+    yield code
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
-            if inner.co_flags & inspect.CO_NEWLOCALS:
-                yield inner
-            else:
-                yield from _functions_of(inner)
+            yield from _with_inner(inner)
 
 
 class _First:
