@@ -8,7 +8,7 @@ r"""How good is g for a given model: squared error, QLIKE, AURC, deferral loss.
     python -m benchmarks.given_model --record stack --predictors stack --splits 0:10
     python -m benchmarks.given_model --part further --archive WHEEL   # ten sets × 20 splits
     python -m benchmarks.given_model --part classes --archive WHEEL   # six sets × 20 splits
-    python -m benchmarks.given_model --part distribution              # eight sets × 5 splits
+    python -m benchmarks.given_model --part distribution              # eight sets × 20 splits
     python -m benchmarks.given_model --collect                        # into results/
 
 Each set and split is written by itself into build/given_model, and is not run again. Where only

@@ -24,7 +24,7 @@ from benchmarks.given_model._sets import MOST_ROWS, Data
 
 Floats = NDArray[np.float64]
 
-N_SPLITS = 5
+N_SPLITS = 20
 N_LEVELS = 200
 LEVELS = (np.arange(N_LEVELS) + 0.5) / N_LEVELS
 COVERAGES = (0.5, 0.9, 0.99)
