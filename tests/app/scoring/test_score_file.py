@@ -17,7 +17,7 @@ from sklearn.linear_model import LinearRegression
 from condrisk import RegressionRisk
 from condrisk.app.scoring import score_file
 from condrisk.app.scoring._read_ahead import read_ahead
-from condrisk.app.tables import TableError, read_table
+from condrisk.app.tables import TableError, TableWriter, read_table
 
 pytestmark = pytest.mark.usefixtures("quick_fits")
 
@@ -407,3 +407,13 @@ def test_a_model_without_a_cost_is_refused_before_anything_is_written(tmp_path):
     assert summary.deferred == int((risk.predict_risk(X) > 1.0).sum())
     again = score_file(risk, tmp_path / "new.csv", tmp_path / "out.csv", schema=X, cost=1.0)
     assert again.finished_before  # a fitted model is known again by itself, not by when it came
+
+
+def test_a_workbook_is_filled_to_its_last_row_and_no_further(tmp_path, monkeypatch):
+    monkeypatch.setattr("condrisk.app.tables._excel.MOST_ROWS", 21)  # the header among them
+    path = tmp_path / "rows.xlsx"
+    with TableWriter(path) as writer:
+        writer.write(make_rows(20))
+    assert len(read_table(path)) == 20
+    with pytest.raises(TableError, match="no more than 21 rows"), TableWriter(path) as writer:
+        writer.write(make_rows(21))

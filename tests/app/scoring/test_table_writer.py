@@ -28,16 +28,6 @@ def test_what_is_written_is_read(tmp_path, ending):
     assert [found.name for found in tmp_path.iterdir()] == [path.name]
 
 
-def test_a_workbook_is_filled_to_its_last_row_and_no_further(tmp_path, monkeypatch):
-    monkeypatch.setattr("condrisk.app.tables._excel.MOST_ROWS", 21)  # the header among them
-    path = tmp_path / "rows.xlsx"
-    with TableWriter(path) as writer:
-        writer.write(ROWS[:20])
-    assert len(read_table(path)) == 20
-    with pytest.raises(TableError, match="no more than 21 rows"), TableWriter(path) as writer:
-        writer.write(ROWS[:21])
-
-
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_an_error_leaves_nothing_and_what_was_there(tmp_path, ending):
     path = tmp_path / f"rows.{ending}"
