@@ -2,6 +2,7 @@
 
     python -m benchmarks.cluster large       # ten million rows on two workers of 4 GB
     python -m benchmarks.cluster speed       # one worker and two, in turns
+    python -m benchmarks.cluster speed-large # the same with three times as many rows
     python -m benchmarks.cluster agreement   # beside the same learners in memory
 
 Each part is put into results/cluster.json as it ends. Every fit is a process of its own, which
@@ -37,7 +38,12 @@ from condrisk.paper._records import describe_machine, installed_versions
 
 RECORD = Path(__file__).resolve().parents[1] / "results" / "cluster.json"
 LIMITS = {"bytes": 4_000_000_000, "two_workers_to_one": 1.3, "agreement": 0.01}
-ROWS = {"large": 10_000_000, "speed": 1_000_000, "agreement": 1_000_000}
+ROWS = {
+    "large": 10_000_000,
+    "speed": 1_000_000,
+    "speed-large": 3_000_000,
+    "agreement": 1_000_000,
+}
 COLUMNS = 20
 FILE_ROWS = 50_000
 REPEATS = 2
@@ -240,6 +246,7 @@ def agreement(folder: Path) -> dict[str, Any]:
 PARTS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "large": large,
     "speed": speed,
+    "speed-large": speed,
     "agreement": agreement,
 }
 

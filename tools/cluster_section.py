@@ -7,6 +7,7 @@ from typing import Any
 from condrisk.paper._page import markdown_table
 
 GB = 1e9
+SPEEDS = ("speed", "speed-large")
 
 
 def cluster_text(record: dict[str, Any]) -> str:
@@ -19,16 +20,22 @@ def cluster_text(record: dict[str, Any]) -> str:
     )
     rows = [
         _line(part["rows"], part["columns"], run)
-        for name in ("large", "speed", "agreement")
+        for name in ("large", *SPEEDS, "agreement")
         if name in record
         for part in [record[name]]
         for run in part.get("turns") or [part["fit"]]
     ]
     header = ["rows", "columns", "workers", "seconds", "largest worker", "client", "load"]
     parts.append(markdown_table(header, rows))
-    parts += [_speed(record["speed"], limits)] if "speed" in record else []
+    parts += [_speed(record[name], limits) for name in SPEEDS if name in record]
     parts += [_agreement(record["agreement"], limits)] if "agreement" in record else []
-    parts.append("Again with `python -m benchmarks.cluster large`, `speed` and `agreement`.")
+    parts.append(
+        "LightGBM's workers wait for each other at every split of a tree; the more rows each has, "
+        "the less that matters."
+    )
+    parts.append(
+        "Again with `python -m benchmarks.cluster large`, `speed`, `speed-large` and `agreement`."
+    )
     return "\n\n".join(parts)
 
 
@@ -50,9 +57,7 @@ def _speed(part: dict[str, Any], limits: dict[str, float]) -> str:
     verdict = "kept" if ratio >= limit else "not kept"
     return (
         f"At {part['rows']:,} rows two workers are {ratio:.2f} times as fast as one, by the "
-        f"fastest turn of each (at least {limit}: {verdict}). LightGBM's workers wait for each "
-        f"other at every split of a tree, which takes longest where others use the cores; on idle "
-        f"machines this remains to be measured."
+        f"fastest turn of each (at least {limit}: {verdict})."
     )
 
 
