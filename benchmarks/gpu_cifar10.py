@@ -9,7 +9,8 @@ computes; and the time that the arithmetic alone would take at the device's peak
 whole seeds of the study (3 and 4, which the study's records hold), the first in a fresh process, in
 which libraries still compile for new shapes, and what nvidia-smi says of the GPU meanwhile. The
 record goes to results/cifar10/speed.json, where seeds with other numbers of networks trained at
-once (--at-once) and of before networks were trained side by side are kept beside these.
+once (--at-once 3 and 12), and of before networks were trained side by side (--at-once 1 comes
+nearest), are kept beside these.
 """
 
 from __future__ import annotations

@@ -66,3 +66,13 @@ def watched_boosting(monkeypatch):
     from condrisk.app.models._cluster import _crew
 
     monkeypatch.setattr(_crew, "_LOOK_SECONDS", 0.02)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two workers of Dask, each a process with one thread."""
+    distributed = pytest.importorskip("distributed", reason="needs condrisk[dask]")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"
+    ) as started:
+        yield started

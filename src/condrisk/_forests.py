@@ -14,10 +14,23 @@ from condrisk._crossfit import Split
 Floats = NDArray[np.float64]
 
 
+# Trees take no number that float32 has not.
+LARGEST = float(np.finfo(np.float32).max)
+
+
+def is_within_float32(X: Floats) -> bool:
+    """Tell whether trees take all of these numbers; NaN is none of them. Nothing is copied."""
+    return X.size == 0 or not (
+        np.fmax.reduce(X, axis=None) > LARGEST or np.fmin.reduce(X, axis=None) < -LARGEST
+    )
+
+
 def within_float32(X: Floats) -> Floats:
-    """Return rows for trees, which take no number that float32 has not: moved to the nearest."""
-    limit = float(np.finfo(np.float32).max)
-    return X if not (np.abs(X) > limit).any() else np.clip(X, -limit, limit)
+    """Return rows for trees: numbers that they do not take are moved to the nearest that they do.
+
+    Rows that need no change are returned as they are.
+    """
+    return X if is_within_float32(X) else np.clip(X, -LARGEST, LARGEST)
 
 
 def grow_on_folds(

@@ -38,18 +38,6 @@ def refuse_gradients(**given: Any) -> None:
             )
 
 
-def refuse_batch_rule(rule: Any, owner: Any) -> None:
-    """Refuse a rule that asks for labels of one batch where a rule for all rows to come belongs."""
-    if hasattr(rule, "next_rows"):
-        name = type(rule).__name__
-        raise TypeError(
-            f"rule: {name} decides about the rows of one batch, by labels of some of them, and "
-            f"{type(owner).__name__} about rows to come. Use it by itself: "
-            f"{name}(target).fit(model.predict_risk(batch), label). For rows to come, take "
-            f"RiskControlRule."
-        )
-
-
 def check_vector(values: ArrayLike, name: str) -> Vector:
     """Return `values` as a one-dimensional float64 array without NaN or infinity."""
     array = _as_real(values, name)

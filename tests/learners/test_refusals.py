@@ -1,6 +1,7 @@
 """What learners and risks say about rows, targets, weights and groups that they cannot take."""
 
 import numpy as np
+import polars as pl
 import pytest
 from sklearn.linear_model import LinearRegression
 
@@ -48,6 +49,9 @@ def test_new_rows_beyond_float32_count_as_its_ends(model, value):
 def test_training_rows_beyond_float32_are_named(model):
     with pytest.raises(ValueError, match=r"X has 1e\+39 in row 1, column 2"):
         model.fit(np.vstack([far(1e39), X]), np.append(Y[:4], Y))
+    frame = pl.DataFrame({"size": [1e39, *X[1:, 0]], "kind": ["a", "b"] * (len(X) // 2)})
+    with pytest.raises(ValueError, match=r"X has 1e\+39 in row 0, column 'size'"):
+        model.fit(frame, Y)
 
 
 @each

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from condrisk._delegate import Assessment, assess, find, has_risk, is_frozen, risk_part
 from condrisk._routing import add_part, routing_enabled, weight_params
-from condrisk._validation import check_cost, check_weight, refuse_batch_rule, validated
+from condrisk._validation import check_cost, check_weight, validated
 from condrisk.deferral._decision import Decision
 from condrisk.deferral._rows import (
     Rows,
@@ -145,7 +145,14 @@ class Deferral(MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _validate_params(self) -> None:
-        refuse_batch_rule(self.rule, self)
+        if hasattr(self.rule, "next_rows"):
+            name = type(self.rule).__name__
+            raise TypeError(
+                f"rule: {name} decides about the rows of one batch, by labels of some of them, and "
+                f"Deferral about rows to come. Use it by itself: "
+                f"{name}(target).fit(model.predict_risk(batch), label). For rows to come, take "
+                f"RiskControlRule."
+            )
         super()._validate_params()
 
     def _check(self) -> None:

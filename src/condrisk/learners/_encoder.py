@@ -17,7 +17,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from condrisk._forests import within_float32
+from condrisk._forests import LARGEST, is_within_float32, within_float32
 from condrisk._validation import check_target_is_numeric
 from condrisk.learners._column_encoders import RichText, SparseRows, encoder_of
 from condrisk.learners._columns import is_numeric, read_columns
@@ -270,7 +270,10 @@ def training_rows(learner: Any, X: Any, y: Any, **checks: Any) -> tuple[Floats, 
         return rows, y
     validate_data(learner, X, skip_check_array=True)
     learner.encoder_ = TableEncoder().fit(X)
-    return check_X_y(learner.encoder_.transform(X), y, estimator=learner, **checks, **_NUMBERS)
+    encoded = learner.encoder_.transform(X)
+    rows, y = check_X_y(encoded, y, estimator=learner, **checks, **_NUMBERS)
+    _check_range(rows, learner.encoder_)
+    return rows, y
 
 
 def new_rows(learner: Any, X: Any) -> Floats:
@@ -281,13 +284,12 @@ def new_rows(learner: Any, X: Any) -> Floats:
     return within_float32(learner.encoder_.transform(X))
 
 
-def _check_range(rows: Floats) -> None:
+def _check_range(rows: Floats, encoder: TableEncoder | None = None) -> None:
     """Refuse training rows with numbers that trees cannot take."""
-    limit = float(np.finfo(np.float32).max)
-    beyond = np.argwhere(np.abs(rows) > limit)
-    if len(beyond):
-        row, column = beyond[0]
+    if not is_within_float32(rows):
+        row, column = np.argwhere(np.abs(rows) > LARGEST)[0]
+        name = column if encoder is None else repr(encoder.get_feature_names_out()[column])
         raise ValueError(
-            f"X has {rows[row, column]:.3g} in row {row}, column {column} (counted from 0): the "
-            f"trees fitted here take numbers up to {limit:.2g}, those of float32."
+            f"X has {rows[row, column]:.3g} in row {row}, column {name} (counted from 0): the "
+            f"trees fitted here take numbers up to {LARGEST:.2g}, those of float32."
         )

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from condrisk._budget import MANY_ROWS
-from condrisk._forests import grow_on_folds, within_float32
+from condrisk._forests import grow_on_folds
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -76,7 +76,6 @@ class Forest:
             n_jobs=self.n_jobs,
             random_state=self.seed,
         )
-        X = within_float32(X)
         if self.folds is None:
             self.forest = forest.fit(X, z, weight)
             self.seen = self.forest.estimators_samples_

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,8 +64,11 @@ class Relearnt:
         How much of the regressor is taken, from 0 to 1.
     """
 
-    def fit(self, own: Known, past: Known) -> Self:
-        """Learn from the rows that correct the risk, `own`, and those it was fitted on, `past`."""
+    def fit(self, own: Known, past: Known) -> Floats:
+        """Learn from the rows that correct the risk, `own`, and those it was fitted on, `past`.
+
+        Returns the corrected risks of the rows that correct it, each learnt without its loss.
+        """
         self.level = Level().fit(own.risk, own.loss, own.weight)
         plain = np.empty(len(own.loss))
         for others, fold in own.folds():
@@ -89,12 +92,7 @@ class Relearnt:
         size = float(mass @ away**2)
         gain = float(mass @ (away * (own.loss - plain)))
         self.share = float(np.clip(gain / size, 0.0, 1.0)) if size > 0 else 0.0
-        self._held_out = plain + self.share * away
-        return self
-
-    def held_out(self) -> Floats:
-        """Return the risks of the rows that correct it, each learnt without its loss; once."""
-        return self.__dict__.pop("_held_out")
+        return plain + self.share * away
 
     def apply(self, risk: Floats, numbers: Floats) -> Floats:
         """Return the corrected risks."""

@@ -75,8 +75,8 @@ class FoundSegments:
         self.relearnt: Relearnt | None = None
         risk = own.risk
         if past is not None and n >= 4 * leaf:
-            self.relearnt = Relearnt().fit(own, past)
-            risk = self.relearnt.held_out()
+            self.relearnt = Relearnt()
+            risk = self.relearnt.fit(own, past)
         self.level = Level().fit(risk, loss, weight)
         risk = self.level.predict(risk)
         self.least = LEAST_SHARE * float(np.average(np.abs(risk), weights=weight))

@@ -287,7 +287,9 @@ def test_a_torch_module_is_refused_by_name():
             super().__init__(in_features, 1)
 
     X = np.random.default_rng(0).normal(size=(60, 2)).astype(np.float32)
-    predictor = TorchRegressor(Flat, epochs=1, augment=False, device="cpu")
+    predictor = TorchRegressor(
+        Flat, epochs=30, learning_rate=0.1, augment=False, device="cpu", random_state=0
+    )
     fitted = Deferral(RegressionRisk(predictor, regressor=Ridge(), cv=2), cost=1.0).fit(X, X[:, 0])
     with pytest.raises(ExportError, match="TorchRegressor cannot be converted to ONNX"):
         to_onnx(fitted, schema=X)

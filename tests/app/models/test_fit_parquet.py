@@ -45,15 +45,6 @@ def make_rows(n, seed=0):
 
 
 @pytest.fixture(scope="module")
-def cluster():
-    """Two workers, each a process with one thread."""
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"
-    ) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Four files, and targets missing in one of them."""
     made = tmp_path_factory.mktemp("parquet")

@@ -27,15 +27,6 @@ ROWS = make_rows(2000).with_columns(note=None)
 
 
 @pytest.fixture(scope="module")
-def cluster():
-    """Two workers, each a process with one thread."""
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"
-    ) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("dask")
     ROWS.write_parquet(folder / "rows.parquet")
