@@ -181,6 +181,22 @@ def test_parts_of_the_band_against_closed_forms():
     assert twice.noise == pytest.approx(2 * expected_loss(np.full(100, 4.0), reference).noise)
 
 
+def test_of_two_levels_of_risk_each_is_corrected_by_its_own_error():
+    """The losses of each are all alike, so nothing is left to chance and nothing is shrunk."""
+    risk = np.repeat([1.0, 4.0], 100)
+    reference = Reference.from_rows(risk, np.repeat([1.5, 3.0], 100))
+    for level, mean in ((1.0, 1.5), (4.0, 3.0)):
+        assert expected_loss(np.full(7, level), reference).mean == pytest.approx(mean)
+
+
+def test_a_band_needs_two_held_out_rows():
+    """The losses of one have no spread, and a band of no width would promise too much."""
+    with pytest.raises(ValueError, match="at least two rows"):
+        expected_loss([1.0], Reference.from_rows([1.0], [2.0]))
+    two = expected_loss([1.0], Reference.from_rows([1.0, 1.0], [0.0, 2.0]))
+    assert (two.mean, two.noise, two.estimate) == pytest.approx((1.0, np.sqrt(2), 1.0))
+
+
 def test_a_level_that_was_off_is_corrected_and_a_shape_too(seed):
     """g is too low by a fifth for small risks and by half for large ones; rows are riskier now."""
     rng = np.random.default_rng(seed)
@@ -274,6 +290,16 @@ def test_what_the_reference_wins_is_a_fair_game_under_every_mean():
         wins.append(np.exp(test._first[:, k, 0]) / shares)
     mean, error = np.mean(wins, axis=0), np.std(wins, axis=0) / np.sqrt(len(wins))
     assert (np.abs(mean - 1) < 4 * error).all()
+
+
+@pytest.mark.parametrize("n_wrong", [1, 200, 400])
+def test_no_bet_on_the_reference_loses_everything(n_wrong):
+    """Rows of the largest score there is: what is bet on the others must survive them."""
+    wrong = np.arange(400) < n_wrong
+    reference = Reference.from_rows(np.zeros(400), wrong.astype(float))
+    parts = np.split(np.arange(400), 4)
+    found = loss_alarm(wrong[::-1], np.zeros(400), parts, reference, maximum=1.0)
+    assert (found.evidence > 0).all()
 
 
 def test_the_gain_of_a_chunk_is_that_of_its_parts_in_any_order(seed):

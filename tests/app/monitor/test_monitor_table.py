@@ -2,14 +2,17 @@
 
 import json
 import math
+import re
 from dataclasses import FrozenInstanceError, asdict, replace
 from datetime import date, timedelta
 
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.base import BaseEstimator
 
-from condrisk.app.models import fit_table
+from condrisk import Deferral
+from condrisk.app.models import fit_table, open_model
 from condrisk.app.monitor import Reference, expected_loss, monitor
 from condrisk.app.tables import TableError, check_rows
 
@@ -328,6 +331,56 @@ def test_a_model_that_was_not_measured_needs_rows_with_targets():
     assert found.reference["mean_loss"] == pytest.approx(model.loss_values(good, held["y"]).mean())
 
 
+class Known(BaseEstimator):
+    """A risk that leaves nothing to chance where y is x: the loss is |y|, and the risk |x|."""
+
+    def fit(self, X, y, *, sample_weight=None, prediction=None):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def predict(self, X, *, prediction=None):
+        return np.zeros(len(X))
+
+    def predict_risk(self, X, *, prediction=None):
+        return np.abs(np.asarray(X)[:, 0])
+
+    def loss_values(self, X, y, *, prediction=None):
+        return np.abs(np.asarray(y))
+
+
+def constant(value, n_rows=60):
+    """Rows that differ in a column which is of no account."""
+    x = np.full(n_rows, value)
+    return np.column_stack([x, np.random.default_rng(0).normal(size=n_rows)]), x
+
+
+def test_any_difference_is_one_where_nothing_varies():
+    deferral = Deferral(Known(), cost=0.5).fit(*constant(1.0))
+    for value, wanted in ((1.0, False), (2.0, True)):
+        found = monitor(deferral, constant(value), reference=constant(1.0))
+        notes = found.chunks[0].notes
+        assert any(note.startswith("rows are riskier than") for note in notes) == wanted, notes
+        assert (found.reference["mean_loss"], found.chunks[0].realised) == (1.0, value)
+
+
+def test_reference_may_be_a_tuple_for_every_kind_of_model():
+    """Its X tells the columns of a fitted model; a table model has its own."""
+    X, y = constant(1.0)
+    deferral = Deferral(Known(), cost=0.5).fit(X, y)
+    found = monitor(deferral, (X, y), reference=(X, y))
+    table = open_model(deferral, schema=X)
+    assert monitor(table, (X, y), reference=(X, y)).to_dict() == found.to_dict()
+
+
+@pytest.mark.parametrize("n_known", [0, 1])
+def test_reference_needs_two_targets(n_known):
+    X, y = constant(1.0)
+    deferral = Deferral(Known(), cost=0.5).fit(X, y)
+    y = np.where(np.arange(60) < n_known, y, np.nan)
+    with pytest.raises(TableError, match="reference must have at least two rows with a target"):
+        monitor(deferral, (X, y), reference=(X, y))
+
+
 # -- what happened --------------------------------------------------------------------------------
 
 
@@ -365,6 +418,17 @@ def test_x_has_moved_and_which_column_explains_it(model):
     without = monitor(model, frame.drop("y"), rows=1000)
     assert without.overall.cause == "x"
     assert "cannot be seen without labels" in without.verdict()[-1].text
+
+
+def test_a_note_names_three_of_the_columns_that_have_moved_and_counts_the_others():
+    rng = np.random.default_rng(0)
+    rows = pl.DataFrame(rng.uniform(-1, 1, (2400, 5)), schema=list("abcde"))
+    rows = rows.with_columns(y=pl.col("e") + rng.normal(size=2400))
+    model = fit_table(rows[:1200], target="y", cost=1.0, predictor="linear")
+    for n_moved, more in ((3, ""), (4, " and 1 more")):
+        new = rows[1200:].with_columns(pl.col(list("abcd")[:n_moved]).abs())
+        note = monitor(model, new, rows=1200).chunks[0].notes[-1]
+        assert re.fullmatch(f"('[abcd]', ){{2}}'[abcd]'{more} are distributed otherwise", note)
 
 
 def test_nothing_has_happened_and_without_labels_that_is_not_known(model):
@@ -409,11 +473,22 @@ def test_without_single_held_out_rows_there_is_no_alarm_and_no_claim(model):
 def test_the_page_has_verdict_figure_and_chunks_and_loads_nothing(model):
     pytest.importorskip("matplotlib")
     frame = pl.concat([make(600, 3), make(600, 4, shift=0.8, noise=2.0)])
-    found = monitor(model, frame.rename({}), rows=200)
+    labelled = pl.int_range(1200) < 1000  # the labels of the last chunk are still to come
+    frame = frame.with_columns(pl.when(labelled).then("y").alias("y"))
+    found = monitor(model, frame, rows=200)
     html = found.to_html()
     for sentence in found.verdict():
         assert sentence.text.split(":")[0].split("'")[0] in html
-    assert html.count("<tr class=") == len(found.chunks)
+    lines = re.findall("<tr class=.*", html)
+    assert len(lines) == len(found.chunks)
+    for chunk, line in zip(found.chunks[::-1], lines, strict=True):
+        name, rows, mean, _, realised, *_ = re.findall("<td>(.*?)</td>", line)
+        assert (name, rows) == (chunk.name, "200")
+        assert float(mean) == pytest.approx(chunk.expected.mean, rel=0.01)
+        if chunk.labelled:
+            assert float(realised) == pytest.approx(chunk.realised, rel=0.01)
+        else:
+            assert realised == ""
     assert "<svg" in html
     assert "currentColor" in html
     assert "#000000" not in html
@@ -440,5 +515,7 @@ def test_the_figure_has_room_for_all_chunks_and_the_columns_that_moved_most_on_t
     assert len(moved) > 1
     assert [text.get_text() for text in columns.get_yticklabels()] == sorted(moved, key=moved.get)
     assert columns.get_xlim() == (-0.5, len(found.chunks) - 0.5)
+    names = [chunk.name for chunk in found.chunks[::3]]  # of thirty, there is room for twelve
+    assert [text.get_text() for text in columns.get_xticklabels()] == names
     assert figure.get_figwidth() == 6.8 + 0.25 * (len(found.chunks) - 12)
     assert monitor(model, make(1500, 5), rows=15).plot_all().get_figwidth() == 14

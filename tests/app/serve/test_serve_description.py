@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from datetime import date, timedelta
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -31,6 +32,9 @@ def test_rows_are_described_as_the_schema_has_them(client, models, new_rows):
     }
     assert cells["city"]["type"] == ["string", "number", "boolean", "null"]
     assert cells["seen"]["anyOf"][0]["format"] == "date"
+    (seen,) = (column for column in models["linear"].schema.needed if column.name == "seen")
+    first, last = (date(1970, 1, 1) + timedelta(days) for days in (seen.low, seen.high))
+    assert cells["seen"]["description"] == f"Seen from {first} to {last}."
     assert "Bern, Oslo, Rome" in row["properties"]["city"]["description"]
     (example,) = schemas["Question"]["examples"]
     assert example["rows"] == row["examples"] == [models["linear"].schema.example]

@@ -295,13 +295,8 @@ def test_hundreds_of_broken_bodies_leave_the_service_alive(threaded, new_rows, k
     assert threaded.post("/decide", content=body, headers={"Content-Type": kind}).status_code == 200
 
 
-def test_a_body_that_ends_early_is_refused(models):
-    """What only a server in front would show: the end of the connection, with a listener."""
-    app = create_app(models["linear"])
-    received = [
-        {"type": "http.request", "body": b'{"rows": [', "more_body": True},
-        {"type": "http.disconnect"},
-    ]
+def answer_to(app, received):
+    """Return what an app sends to these messages of a request; those it reads are taken out."""
     sent = []
 
     async def receive():
@@ -318,5 +313,26 @@ def test_a_body_that_ends_early_is_refused(models):
         "headers": [(b"content-type", b"application/json")],
     }
     asyncio.run(app(scope, receive, send))
+    return sent
+
+
+def test_a_body_that_ends_early_is_refused(models):
+    """What only a server in front would show: the end of the connection, with a listener."""
+    received = [
+        {"type": "http.request", "body": b'{"rows": [', "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    sent = answer_to(create_app(models["linear"]), received)
     assert sent[0]["status"] == 400
     assert b"before it was complete" in sent[1]["body"]
+
+
+@pytest.mark.parametrize(("n_bytes", "n_left"), [(101, 0), (400, 0), (401, 1)])
+def test_four_times_the_limit_is_read_before_a_body_is_refused(models, n_bytes, n_left):
+    """Who has sent all of it reads the refusal; nobody has an endless body read."""
+    parts = [b" " * 100] * (n_bytes // 100) + [b" "] * (n_bytes % 100)
+    received = [{"type": "http.request", "body": part, "more_body": True} for part in parts]
+    received.append({"type": "http.request", "body": b"", "more_body": False})
+    sent = answer_to(create_app(models["linear"], max_body=100), received)
+    assert sent[0]["status"] == 413
+    assert len(received) == n_left

@@ -301,6 +301,7 @@ def test_a_long_body_is_never_parsed_in_one_go(client, new_rows, monkeypatch):
         b'{"rows":[' + b"[]," * (2 << 20) + b"[]]}": 400,
         b'{"rows":[{"x":' + b"[" * (1 << 20) + b"]" * (1 << 20) + b"}]}": 400,
         b'{"rows":[' + b"{}," * (2 << 20) + b"{}]}": 422,
+        b'{"rows":[' + b" " * (1 << 18) + b"]}": 200,
         json.dumps({"rows": rows}).encode(): 200,
         json.dumps({"cost": 1.5, "rows": rows, "explain": False}, indent=3).encode(): 200,
         json.dumps({"rows": rows}).encode()[:-2] + b",]}": 400,

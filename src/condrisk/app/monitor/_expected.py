@@ -121,6 +121,8 @@ class Expectation:
         self.minimum, self.maximum = minimum, maximum
         self.mean_risk = reference.mean_risk
         level = reference.joined(reference.fitted if reference.same_predictor else None)
+        if level.rows < 2:
+            raise ValueError("reference must have at least two rows: one has no spread.")
         self._floor = minimum if np.isfinite(minimum) else 0.0
         self._fit_errors(level)
         self._fit_noise(reference.joined(reference.fitted))
@@ -136,13 +138,13 @@ class Expectation:
         unit = self._units(coarse.risk)
         off = coarse.loss - coarse.risk
         square = _regrouped(reference, coarse, reference.residual_square)
-        variance = np.maximum(square - off**2, 0.0) / np.maximum(coarse.n - 1, 1) / unit**2
+        variance = np.maximum(square - off**2, 0.0) / (coarse.n - 1) / unit**2
         error = off / unit
         share = coarse.n * unit / np.sum(coarse.n * unit)
         whole, own = float(share @ error), float(share**2 @ variance)
         n_groups = len(share)
         between = float(share @ ((error - whole) ** 2 - (1 - 1 / n_groups) * variance))
-        between = max(between, 0.0) if n_groups > 1 else 0.0
+        between = max(between, 0.0)
         kept = max(1 - own / whole**2, 0.0) if whole else 0.0
         weight = between / (between + variance) if between else np.zeros(n_groups)
         self._error = kept * whole + weight * (error - whole)
@@ -155,7 +157,7 @@ class Expectation:
         # Each group's own mean is taken out; what is left of it belongs to `estimate`.
         square = _regrouped(reference, fine, reference.residual_square)
         bias = fine.loss - fine.risk
-        freedom = fine.n / np.maximum(fine.n - 1, 1)
+        freedom = fine.n / (fine.n - 1)
         self._fine, self._variance = fine, np.maximum(square - bias**2, 0.0) * freedom
 
     def _units(self, risk: Floats) -> Floats:

@@ -172,6 +172,6 @@ def _draw_columns(ax: Axes, found: Monitoring, names: list[str]) -> None:
 
 def _label_chunks(ax: Axes, found: Monitoring) -> None:
     n = len(found.chunks)
-    shown = range(0, n, max(1, -(-n // MOST_LABELS)))
+    shown = range(0, n, -(-n // MOST_LABELS))
     ax.set_xticks(list(shown), [found.chunks[k].name for k in shown], rotation=30, ha="right")
     ax.set_xlim(-0.5, n - 0.5)

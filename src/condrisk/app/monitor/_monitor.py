@@ -189,8 +189,8 @@ def _known(model: TableModel, before: pl.DataFrame | None) -> Reference:
     risk = np.concatenate([batch.risk for batch in found])
     loss = np.concatenate([batch.loss for batch in found])
     known = np.isfinite(loss)
-    if not known.any():
-        raise TableError("reference must have at least one row with a target.")
+    if known.sum() < 2:
+        raise TableError("reference must have at least two rows with a target.")
     return Reference.from_rows(risk[known], loss[known])
 
 
