@@ -1,6 +1,7 @@
 """Models small enough to be fitted on the fly, and a service that really listens."""
 
 import datetime
+import math
 import threading
 from contextlib import contextmanager
 
@@ -17,7 +18,7 @@ from sklearn.ensemble import (
 
 from condrisk import BudgetRule, Deferral, RegressionRisk
 from condrisk.app.models import fit_table, open_model
-from condrisk.app.serve import _connection, _json, create_app, listen
+from condrisk.app.serve import _connection, _decider, _json, create_app, listen
 from condrisk.app.serve._server import Server
 from condrisk.app.tables import check_rows
 from condrisk.persistence import Schema
@@ -197,6 +198,12 @@ def new_rows():
 def short_linger(monkeypatch):
     """Have those who do not read their answers waited for but for a moment."""
     monkeypatch.setattr(_connection, "LINGER_SECONDS", 0.2)
+
+
+@pytest.fixture
+def quick_decisions(monkeypatch):
+    """Have every decision taken for a quick one, however busy the machine is."""
+    monkeypatch.setattr(_decider, "AT_ONCE_SECONDS", math.inf)
 
 
 @pytest.fixture

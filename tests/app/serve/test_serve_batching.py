@@ -1,7 +1,6 @@
 """Requests that wait are decided together, and nobody's answer depends on it."""
 
 import asyncio
-import math
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from condrisk.app.models import TableModel
-from condrisk.app.serve import _decider, create_app
+from condrisk.app.serve import create_app
 
 
 class Panic(BaseException):
@@ -136,13 +135,7 @@ def test_a_lone_request_does_not_wait_for_company(watched, new_rows):
         assert watch.batches == [1] * 20
 
 
-@pytest.fixture
-def quick(monkeypatch):
-    """Have every decision taken for a quick one, however busy the machine is."""
-    monkeypatch.setattr(_decider, "AT_ONCE_SECONDS", math.inf)
-
-
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("quick_decisions")
 def test_quick_decisions_need_no_thread_and_long_ones_do(watched, new_rows):
     watch, service = watched(seconds=0.0)
     with service as (client, _):
@@ -226,7 +219,7 @@ def test_what_is_no_number_is_not_answered(watched, new_rows, x, what):
         assert answer.json()["rows"] == [{"row": 5, "reason": reason}]
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("quick_decisions")
 def test_the_number_of_threads_is_given_back(models, new_rows):
     """A batch is decided by one thread; the program around the service keeps its own number."""
     watch = Watched(models["boosting"].model, seconds=0.0)
