@@ -55,15 +55,23 @@ class Watched(RegressorMixin, BaseEstimator):
 @pytest.mark.parametrize(
     "use",
     [
-        lambda: RegressionRisk(Watched(), regressor=Watched()).fit(WORLD.X, WORLD.y).held_out_,
+        lambda: (
+            RegressionRisk(Watched(), regressor=Watched(), random_state=0)
+            .fit(WORLD.X, WORLD.y)
+            .held_out_
+        ),
         # The end of the fit inside must not switch it on for those that follow.
         lambda: (
-            RegressionRisk(Watched(), regressor=DistributionRegressor(Watched(), Watched(), cv=2))
+            RegressionRisk(
+                Watched(),
+                regressor=DistributionRegressor(Watched(), Watched(), cv=2, random_state=0),
+                random_state=0,
+            )
             .fit(WORLD.X, WORLD.y)
             .held_out_
         ),
         lambda: RegressionRisk("precomputed", regressor=Watched()).fit(WORLD.X, loss=WORLD.y**2),
-        lambda: DistributionRegressor(Watched(), Watched()).fit(WORLD.X, WORLD.y),
+        lambda: DistributionRegressor(Watched(), Watched(), random_state=0).fit(WORLD.X, WORLD.y),
     ],
     ids=["risk", "nested", "losses", "distribution"],
 )

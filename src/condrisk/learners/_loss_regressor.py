@@ -34,7 +34,7 @@ MOST_ROWS = 50_000
 # Models of folds are fitted on at most so many rows, and numbers in them, in all, one model at
 # least: where there are so many, a second one that has seen four fifths of them again adds time and
 # little else.
-ROWS_FITTED, NUMBERS_FITTED = 1_000_000, 100_000_000
+ROWS_FITTED, NUMBERS_FITTED = 2_000_000, 100_000_000
 # Fewer rows than this teach nothing but their mean.
 FEWEST_ROWS = 20
 # The level of losses that have no more values than this is set by their mean.
@@ -54,10 +54,10 @@ class LossRegressor(ImportancesMixin, RegressorMixin, BaseEstimator):
     * the mean of the losses,
 
     and their mixture is the one with the least squared error on rows that the members were not
-    fitted on (out-of-bag for the trees, five folds for the others; of more than 200,000 rows fewer
-    folds, and one from 500,000 on), each row weighted by the inverse of its predicted mean. All
-    members are consistent for the conditional mean. The losses are shifted and scaled first, so
-    that the estimate scales with them; it never leaves their range.
+    fitted on (out-of-bag for the trees, five folds for the others; of more than 400,000 rows fewer
+    folds, and one of more than a million), each row weighted by the inverse of its predicted mean.
+    All members are consistent for the conditional mean. The losses are shifted and scaled first,
+    so that the estimate scales with them; it never leaves their range.
 
     A few huge losses would otherwise be all that is learnt. Where the tail amounts to fewer than
     20 equal losses, (Σz²)² < 20 Σz⁴, losses are capped at the highest value at which it does not.

@@ -108,7 +108,10 @@ def test_bad_rows_are_rejected_with_the_reason(folder):
     summary = json.loads(done.stdout)
     assert (summary["routed"], summary["rejected"]) == (49, 1)
     assert "many" in pl.read_csv(summary["rejects"])["reason"][0]
-    assert pl.read_parquet(folder / "some.parquet").height == 49
+    routed = pl.read_parquet(folder / "some.parquet")
+    assert routed.height == 49
+    assert summary["mean_risk"] == pytest.approx(routed["risk"].mean())
+    assert summary["mean_cost"] == pytest.approx(routed["cost"].mean())
 
 
 def test_report_and_inspect_know_routers(folder):

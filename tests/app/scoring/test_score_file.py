@@ -190,7 +190,7 @@ def test_columns_of_any_type_stay(tmp_path):
 
 
 @pytest.mark.parametrize("batch_rows", [1, 3, 1000])
-@pytest.mark.parametrize("ending", WRITERS)
+@pytest.mark.parametrize("ending", [*WRITERS, "csv.gz"])
 def test_rejects_have_number_reason_and_cells(tmp_path, ending, batch_rows):
     lines = ROWS[:12].drop("note").write_csv().splitlines()
     lines[3] = lines[3].replace("00002,", "00002,huge", 1)

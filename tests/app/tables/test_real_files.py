@@ -180,6 +180,16 @@ def test_unclear_columns_may_be_there_where_nobody_uses_them(tmp_path):
     assert rows["b"].to_list() == [1, 2]
 
 
+def test_days_that_may_be_months_are_text_among_other_things(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a\n01/02/2020\n03/04/2020\n")
+    with pytest.raises(TableError, match="the day or the month may come first"):
+        read_noted(path)
+    path.write_text("a\n01/02/2020\n03/04/2020\n7\n")
+    rows, _ = read_noted(path)
+    assert rows["a"].to_list() == ["01/02/2020", "03/04/2020", "7"]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
