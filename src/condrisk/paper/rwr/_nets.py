@@ -5,7 +5,8 @@ numpy and into passes over its activations. Networks of one shape therefore shar
 parameters, activations and gradients have the network as their first axis. Rows are the last axis,
 and what goes into a layer ends with a line of ones, so that products of matrices add the biases
 and give their gradient too. Gradients are written over the activations that they no longer need,
-so that a step stays in the processor's cache.
+so that a step stays in the processor's cache. What a step takes beside its products of matrices
+(``python -m benchmarks rwr``, "floor") are passes over arrays, which numpy cannot fuse.
 """
 
 from __future__ import annotations
