@@ -120,6 +120,25 @@ def test_more_rows_than_a_tree_sees(monkeypatch):
     assert np.corrcoef(regressor.predict(world.X), truth)[0, 1] > 0.8
 
 
+def test_among_many_rows_trees_of_a_small_share_are_left_out(monkeypatch):
+    """What is left out is a tenth at most, and the others take its place."""
+    found = []
+    for seed in range(4):
+        world, loss = noisy_losses(2000, seed)  # a log-linear world: trees are of little use
+        monkeypatch.undo()
+        kept = LossRegressor(random_state=0).fit(world.X, loss)
+        monkeypatch.setattr("condrisk.learners._loss_regressor.MANY_ROWS", 1999)
+        regressor = LossRegressor(random_state=0).fit(world.X, loss)
+        found.append(0 < kept.shares_["trees"] < 0.1)
+        assert (regressor.shares_["trees"] == 0) == (kept.shares_["trees"] < 0.1)
+        assert (regressor.forest_ is None) == (kept.shares_["trees"] < 0.1)
+        assert sum(regressor.shares_.values()) == pytest.approx(1)
+        alike = np.corrcoef(regressor.predict(world.X), kept.predict(world.X))[0, 1]
+        assert alike > 0.99
+    assert any(found)
+    assert not all(found)
+
+
 def test_the_answer_at_a_size_stops_at_the_last_node_of_that_size():
     rng = np.random.default_rng(0)
     X, z = rng.normal(size=(200, 3)), rng.exponential(size=200)

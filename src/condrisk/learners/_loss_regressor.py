@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from condrisk._autologging import without_autologging
+from condrisk._budget import MANY_ROWS
 from condrisk._mixing import convex_shares
 from condrisk._outliers import capped
 from condrisk._state import leaves_rows_out
@@ -35,6 +36,9 @@ MOST_ROWS = 50_000
 # least: where there are so many, a second one that has seen four fifths of them again adds time and
 # little else.
 ROWS_FITTED, NUMBERS_FITTED = 2_000_000, 100_000_000
+# Among many rows trees with a smaller share than this are left out: boosting has learnt nearly all
+# that they know, and they take most of the time of an estimate and of the room of a model file.
+LEAST_OF_TREES = 0.1
 # Fewer rows than this teach nothing but their mean.
 FEWEST_ROWS = 20
 # The level of losses that have no more values than this is set by their mean.
@@ -232,8 +236,12 @@ class LossRegressor(ImportancesMixin, RegressorMixin, BaseEstimator):
         with threads, without_autologging():
             columns = [m.fit(X, z, weight).held_out(X, rows) for m in members.values()]
         table = np.column_stack([*columns, np.ones(len(rows))]).clip(0, z.max())
-        shares = convex_shares(table, z[rows], weight[rows] / table.mean(axis=1))
         ends = np.cumsum([column.shape[1] for column in columns])
+        weights = weight[rows] / table.mean(axis=1)
+        shares = convex_shares(table, z[rows], weights)
+        if len(z) > MANY_ROWS and 0 < shares[: ends[0]].sum() < LEAST_OF_TREES:
+            shares[: ends[0]] = 0.0
+            shares[ends[0] :] = convex_shares(table[:, ends[0] :], z[rows], weights)
         for member, part in zip(members.values(), np.split(shares, ends)[:-1], strict=True):
             member.blend(part)
         parts = np.split(shares, ends)
