@@ -95,6 +95,27 @@ def test_inclusion_probabilities_are_those_that_the_bets_divide_by():
     assert abs(np.mean(means) - loss.sum()) < 5 * np.std(means) / np.sqrt(len(means))
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_bets_go_by_what_labels_say_of_a_risk_that_is_too_high(seed):
+    """Each row loses a fifth of its risk: all rows are accepted that it could do any harm in."""
+    risk = np.linspace(0.0, 1.0, 1500)
+    rule = BatchControlRule(0.3, n_labels=40, confidence=0.8, random_state=seed)
+    rule.fit(risk, lambda rows: risk[rows] / 5)
+    frame = int(np.searchsorted(np.cumsum(risk), 1.3 * 0.3 * 1500)) + 1
+    assert rule.n_kept_ == frame - 40
+
+
+def test_bets_go_by_what_labels_say_of_a_risk_that_is_too_low():
+    """By a tenth of the mean loss, bets would be too large: one labelled loss would cost all."""
+    risk, loss = batches()["fair"]
+    best = int(np.sum(np.cumsum(loss) <= 0.3 * len(risk)))
+    kept = []
+    for seed in range(6):
+        rule = BatchControlRule(0.3, n_labels=300, confidence=0.95, random_state=seed)
+        kept.append(rule.fit(risk / 10, lambda rows: loss[rows]).n_kept_)
+    assert np.mean(kept) > 0.7 * best
+
+
 def test_stopping_when_enough_is_kept_does_not_break_it():
     risk, loss = batches()["fair"]
     broken = 0

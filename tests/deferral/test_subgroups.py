@@ -75,6 +75,14 @@ def test_it_is_the_weaker_statement_and_accepts_more():
     assert "× accepted over all rows" in weak.guarantee_
 
 
+def test_where_all_rows_lose_the_same_no_test_is_wasted_on_what_cannot_pass(seed):
+    """Three in ten rows may be accepted: of three thresholds, the first is not for none or all."""
+    rng = np.random.default_rng(seed)
+    ones, rule = np.ones(2000), RiskControlRule(0.3, criterion="generalized", n_thresholds=3)
+    rule.set_params(cap=1.0).fit(rng.random(2000), ones, calibration=(rng.random(2000), ones))
+    assert 0.1 < rule.threshold_ < 0.3
+
+
 def test_losses_below_zero_have_no_generalized_mean():
     rule = RiskControlRule(0.1, criterion="generalized", cap=1.0)
     with pytest.raises(ValueError, match="loss must not be negative"):
@@ -127,6 +135,17 @@ def test_every_group_keeps_the_target_at_once(columns, criterion):
         accepted.append(share)
     assert not too_often(broken, runs, 0.2)
     assert np.mean(accepted) > 0.35
+
+
+def test_the_path_of_groups_that_share_rows_starts_where_nothing_is_surer():
+    """Up to 0.3 no row loses, deferred rows neither: all gain the same, until the first loss."""
+    u = np.repeat((np.arange(100) + 0.5) / 100, 4)
+    X = np.tile([[0, 0], [0, 1], [1, 0], [1, 1]], (100, 1))
+    loss = (u > 0.3).astype(float)
+    rule = RiskControlRule(0.7, criterion="generalized", subgroups=[0, 1], cap=1.0)
+    rule.fit(u, loss, X=X, calibration=(u, loss), X_calibration=X)
+    assert_array_equal(rule.thresholds_[0], u[loss == 0].max())
+    assert (rule.group_thresholds_ > 0.9).all()
 
 
 def test_without_groups_the_worse_ones_are_above_the_target():

@@ -187,6 +187,8 @@ def test_it_says_what_is_wrong():
         fitted.defer(zeros, X=X)
     with pytest.raises(ValueError, match="'rate' parameter of SupportRule"):
         SupportRule(rate=1.0).fit(zeros, zeros, X=X)
+    with pytest.raises(ValueError, match="'rate' parameter of BudgetRule"):
+        SupportRule(BudgetRule(2.0)).fit(zeros, zeros, X=X)
     with pytest.raises(ValueError, match="'support' parameter of SupportRule"):
         SupportRule(support=RandomForestRegressor()).fit(zeros, zeros, X=X)
     with pytest.raises(ValueError, match="minimum must be given"):

@@ -1,6 +1,8 @@
 """AutoRisk: what it builds, what it chooses by, and what it never sees."""
 
+import itertools
 import pickle
+import time
 
 import numpy as np
 import pytest
@@ -254,3 +256,28 @@ def test_time_series_need_a_given_predictor(world):
     risk.fit(classes.X, classes.y)
     assert_array_equal(risk.held_out_.rows, np.arange(50, 200))
     assert len(risk.predict_risk(classes.X)) == 200
+
+
+def two_levels(n=200):
+    """Return rows and losses that they tell exactly: of two kinds one loses 400 times as much."""
+    X = np.random.default_rng(0).integers(2, size=(n, 1)).astype(float)
+    return X, np.where(X[:, 0] > 0, 4.0, 0.01)
+
+
+def test_a_forest_on_roots_is_judged_by_what_it_says_of_losses():
+    """Squared again: roots themselves are far from such losses."""
+    X, loss = two_levels()
+    model = AutoRisk("precomputed", random_state=0).fit(X, loss=loss)
+    scores = {row["candidate"]: row["score"] for row in model.leaderboard_}
+    assert max(scores["forest on roots"], scores["extra-trees on roots"]) < 1e-6
+
+
+def test_what_would_take_longer_than_what_is_left_is_not_begun(monkeypatch):
+    """Each look at the clock is a second: a fit takes one, and two forests on roots up to eight."""
+    X, loss = two_levels()
+    model = AutoRisk("precomputed", time_budget=17, random_state=0)
+    with monkeypatch.context() as patched:
+        patched.setattr(time, "perf_counter", map(float, itertools.count()).__next__)
+        model.fit(X, loss=loss)
+    taken = [name for name, seconds in model.seconds_.items() if seconds and name != "predictor"]
+    assert taken == ["extra-trees", "extra-trees on roots", "forest on the row"]

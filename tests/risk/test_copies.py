@@ -56,6 +56,16 @@ def test_copies_that_share_their_noise_are_named_with_what_they_do(seed, jitter)
     assert int(said) / 100 == pytest.approx(truth, abs=0.2)
 
 
+def test_the_trial_is_of_rows_whose_copies_were_learnt_and_not_they_themselves():
+    """Near copies with a little noise of their own: the nearest neighbour adds its own to it."""
+    X, y, _ = with_copies(0, jitter=0.002)
+    y = y + 0.05 * np.random.default_rng(2).normal(size=N)
+    with pytest.warns(UserWarning, match="groups=") as warned:
+        risk_of(KNeighborsRegressor(1)).fit(X, y)
+    said = re.search(r"mean loss was (\S+) where a copy", str(warned[0].message))
+    assert float(said.group(1)) == pytest.approx(2 * 0.05**2, rel=0.5)
+
+
 def test_classes_whose_wrong_labels_are_copied():
     rng = np.random.default_rng(0)
     X, mean = rows(0, N // 2)

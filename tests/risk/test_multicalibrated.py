@@ -225,3 +225,19 @@ def test_a_risk_fitted_here_is_learnt_again_from_what_it_remembers():
     forgotten = MulticalibratedRisk(FrozenEstimator(fitted.risk_)).fit(X[kept], y[kept])
     error, plain = (risk_error(g[new], risk.predict_risk(X[new])) for risk in (fitted, forgotten))
     assert error < 0.9 * plain
+
+
+@pytest.mark.parametrize("segments", [[1], None])
+def test_a_risk_of_zero_of_rows_that_lose_nothing_stays(segments):
+    X = world(np.random.default_rng(10), 100)[0]
+    risk = MulticalibratedRisk(frozen(0.0), segments=segments).fit(X, np.zeros(100))
+    assert_array_equal(risk.predict_risk(X), 0.0)
+    assert_array_equal(risk.held_out_.risks, 0.0)
+
+
+def test_in_few_rows_no_segments_are_looked_for():
+    """Those of a leaf cannot be halved into some that choose it and some that judge it."""
+    X, y, _ = world(np.random.default_rng(11), 50, (1.0, 9.0, 1.0))
+    few = MulticalibratedRisk(frozen()).fit(X, y)
+    level = MulticalibratedRisk(frozen(), segments=[]).fit(X, y)
+    assert_allclose(few.predict_risk(X), level.predict_risk(X))

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -248,6 +249,17 @@ def test_a_regressor_of_the_correction_is_used(world):
     assert risk.regressor_.n_features_in_ == 5  # no columns of x
     wide = HybridRisk(Ridge(), distribution=QUICK, regressor=Ridge(), features="plug-in+x")
     assert wide.fit(world.X, world.y).regressor_.n_features_in_ == 10
+
+
+def test_held_out_risks_are_corrected_by_the_regressor_as_new_ones_are(rows):
+    """A law whose variance is too small by four, and a constant for what it lacks."""
+    X, y = rows[0], rows[0][:, 0] + 2 * (rows[1] - rows[0][:, 0])
+    known = FrozenEstimator(TrueNormal().fit(X, y))
+    risk = HybridRisk(known, distribution=TrueNormal(), regressor=DummyRegressor()).fit(X, y)
+    lost = risk.held_out_.losses.mean()
+    assert risk.predict_risk(X).mean() == pytest.approx(lost)
+    # By the other folds' constants, the mean of which, of five equal folds, is the same.
+    assert risk.held_out_.risks.mean() == pytest.approx(lost)
 
 
 def test_where_the_plug_in_is_right_nothing_is_corrected():

@@ -61,6 +61,17 @@ def test_two_folds_are_compared_with_four():
     assert_allclose(risk_of(curve, cv=2).predict_risk(X), curve(N_ROWS))
 
 
+@pytest.mark.parametrize(("cv", "fitted"), [(2, (120, 180)), (5, (192, 120))])
+def test_the_second_cross_fitting_has_two_folds_or_four(cv, fitted):
+    """Its predictors see half of the rows, or three quarters: with any other number they fail."""
+    curve = CURVES["falls to a floor"]
+
+    def only_there(n):
+        return curve(n) if n in (*fitted, N_ROWS) else 1e6
+
+    assert_allclose(risk_of(only_there, cv=cv).predict_risk(X), curve(N_ROWS))
+
+
 def test_a_steep_or_a_rising_curve_is_not_trusted():
     assert risk_of(lambda n: 1.0).refit_factor_ == 1
     assert risk_of(lambda n: n / 100).refit_factor_ == 1

@@ -388,3 +388,12 @@ def test_a_cluster_that_one_fold_lacks_does_not_set_the_risk():
     loss = risk.loss_values(X_new, y_new)
     error = np.mean((loss - risk.predict_risk(X_new)) ** 2)
     assert error < 12 * loss.var()  # without folds and cap: about 70 times
+
+
+def test_losses_of_a_predictor_that_is_given_are_not_all_of_one_group():
+    """Those of a fold are, by what its predictor lacks; of one group alone nothing is learnt."""
+    world = make_heteroscedastic(300, random_state=0)
+    line = LinearRegression().fit(world.X, world.y)
+    risk = RegressionRisk(FrozenEstimator(line), random_state=0).fit(world.X, world.y)
+    truth = np.exp(world.X[:, 0])
+    assert np.corrcoef(risk.predict_risk(world.X), truth)[0, 1] > 0.5

@@ -17,9 +17,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 
-from condrisk import predict_risk
+from condrisk import RegressionRisk, predict_risk
 from condrisk._state import without_training_rows
 from condrisk.datasets import make_gaussian_mixture, make_heteroscedastic
+from condrisk.risk import BaseRisk
 
 pytestmark = pytest.mark.filterwarnings("ignore:sample_weight is not used")
 
@@ -223,3 +224,12 @@ def test_score_is_minus_the_squared_error_of_the_risk(name):
     assert_allclose(
         estimator.score(X, y, sample_weight=weight), -np.average(squared, weights=weight)
     )
+
+
+@pytest.mark.parametrize("missing", ["_fit", "_risk", "_held_out_risks", "_parts", "_check_parts"])
+def test_a_risk_of_ones_own_without_one_of_its_methods_is_refused_when_it_is_made(missing):
+    methods = {name: getattr(RegressionRisk, name) for name in BaseRisk.__abstractmethods__}
+    type("Whole", (BaseRisk,), methods)()
+    methods.pop(missing, None)
+    with pytest.raises(TypeError, match=rf"abstract class Own .*{missing}\b"):
+        type("Own", (BaseRisk,), methods)()
