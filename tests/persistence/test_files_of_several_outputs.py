@@ -19,6 +19,7 @@ rng = np.random.default_rng(0)
 X = rng.normal(size=(120, 3))
 NUMBERS = X @ rng.normal(size=(3, 2)) + rng.normal(size=(120, 2))
 LABELS = (X + rng.normal(size=(120, 3)) > 0).astype(int)
+ONE_IS_CONSTANT = np.column_stack([LABELS[:, 0], np.zeros(120, dtype=int)])
 LAW = DistributionRegressor(Ridge(), Ridge())
 
 MODELS = {
@@ -35,6 +36,11 @@ MODELS = {
     "plug-in": (PlugInRisk(LinearRegression(), distribution=LAW), NUMBERS, ()),
     "auto": (AutoRisk(LinearRegression(), time_budget=0), NUMBERS, ()),
     "labels": (RegressionRisk(RandomForestClassifier(5), regressor=Ridge()), LABELS, ()),
+    "labels, one of them constant": (
+        RegressionRisk(RandomForestClassifier(5), regressor=Ridge()),
+        ONE_IS_CONSTANT,
+        (),
+    ),
     "plug-in of labels": (PlugInRisk(RandomForestClassifier(5)), LABELS, ()),
     "trusted": (
         RegressionRisk(MultiOutputClassifier(LogisticRegression()), regressor=Ridge()),
@@ -58,7 +64,7 @@ def test_a_loaded_model_of_several_targets_is_the_saved_one(name, tmp_path):
     assert again.risk_.loss_ == model.risk_.loss_
     manifest = read_manifest(path)
     assert manifest["outputs"] == Y.shape[1]
-    assert manifest["classes"] == ([0, 1] if Y is LABELS else None)
+    assert manifest["classes"] == ([0, 1] if Y.dtype == int else None)
     assert manifest["evaluation"]["never"]["value"] == pytest.approx(model.loss_values(X, Y).mean())
 
 

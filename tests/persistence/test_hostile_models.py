@@ -20,6 +20,7 @@ from hostile_models import (
     with_attribute,
     with_manifest,
     with_schema,
+    with_tree_argument,
 )
 from numpy.testing import assert_array_equal
 from sklearn.dummy import DummyRegressor
@@ -292,6 +293,46 @@ def test_a_number_below_its_range_is_refused(
     path = tmp_path / "model.skops"
     path.write_bytes(change((sound | with_learners)[predictor]))
     with pytest.raises(ModelFileError, match=f" {name} is not "):
+        load_model(path)
+
+
+def test_a_tree_of_no_columns_is_refused(sound, tmp_path):
+    path = tmp_path / "model.skops"
+    path.write_bytes(with_tree_argument(0, 0)(sound["forest"]))
+    with pytest.raises(ModelFileError, match="a tree that contradicts itself"):
+        load_model(path)
+
+
+def with_n_samples(value):
+    return with_attribute("RandomForestRegressor", "_n_samples", plain(value))
+
+
+def with_spawn_key(value):
+    """Return what gives a seed sequence a key, as numpy gives those that it makes of another."""
+
+    def edit(schema):
+        seeds = next(n for n in nodes(schema) if n["__loader__"] == "RandomGeneratorNode")
+        seeds["content"]["seed_seq"]["content"]["spawn_key"]["content"] = [plain(value)]
+
+    return with_schema(edit)
+
+
+@pytest.mark.parametrize(
+    ("predictor", "with_value", "most", "refused"),
+    [
+        ("forest", with_n_samples, 2**63 - 1, "_n_samples is not a whole"),
+        ("boosting", with_spawn_key, 2**64 - 1, "rng is not None or a generator"),
+    ],
+    ids=["as many as are counted in 64 bits", "a word of a seed"],
+)
+def test_a_whole_number_is_read_up_to_its_limit(
+    predictor, with_value, most, refused, sound, tmp_path
+):
+    path = tmp_path / "model.skops"
+    path.write_bytes(with_value(most)(sound[predictor]))
+    assert load_model(path).cost == 0.5
+    path.write_bytes(with_value(most + 1)(sound[predictor]))
+    with pytest.raises(ModelFileError, match=refused):
         load_model(path)
 
 

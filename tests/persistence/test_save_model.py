@@ -82,6 +82,15 @@ def test_every_rule_decides_as_before(name, tmp_path):
     assert_array_equal(ours.prediction, theirs.prediction)
 
 
+def test_groups_by_the_first_column_of_an_array_come_back(tmp_path):
+    rows = np.column_stack([np.arange(300) % 2, X])
+    rule = RiskControlRule(3.0, cap=9.0, subgroups=[0], random_state=0)
+    model = Deferral(line(), cost=1.0, rule=rule).fit(rows, Y)
+    again = round_trip(model, tmp_path / "model.skops", schema=rows)
+    assert_array_equal(again.defer(rows), model.defer(rows))
+    assert again.rule_.group_guarantees_ == model.rule_.group_guarantees_
+
+
 RISKS = {
     "pipeline": make_pipeline(StandardScaler(), line()),
     "pinball": line(loss=pinball(0.9)),
@@ -313,6 +322,31 @@ def test_figures_are_those_of_the_reference_rows():
     assert figures["accepted_loss"]["value"] == pytest.approx(loss[risk <= 1.0].mean())
     low, high = stats.t.interval(0.95, 199, loc=loss.mean(), scale=stats.sem(loss))
     assert figures["never"] == pytest.approx({"value": loss.mean(), "low": low, "high": high})
+
+
+def test_of_a_single_reference_row_there_are_no_tests():
+    model = Deferral(line(), cost=1.0).fit(X, Y)
+    figures = describe_model(model, X, reference=(NEW[:1], [3.0]))["evaluation"]
+    loss = float((model.predict(NEW[:1])[0] - 3.0) ** 2)
+    assert figures["never"] == pytest.approx({"value": loss, "low": loss, "high": loss})
+    assert (figures["calibration"], figures["savings"]) == (None, None)
+    two = describe_model(model, X, reference=(NEW[:2], [3.0, 4.0]))["evaluation"]
+    assert two["calibration"] is not None
+    assert two["savings"] is not None
+
+
+@pytest.mark.parametrize(
+    ("cost", "column", "said"),
+    [
+        (2.5, None, "2.5"),
+        (None, None, "of each request"),
+        (None, "fee", "in the column 'fee'"),
+    ],
+)
+def test_a_rule_by_costs_says_where_they_come_from(cost, column, said):
+    model = Deferral(line(), cost=cost).fit(X, Y)
+    rule = describe_model(model, X, cost_column=column)["rule"]
+    assert rule == f"defer where the risk exceeds the cost, {said}"
 
 
 def test_bounded_losses_have_betting_intervals():

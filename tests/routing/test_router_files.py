@@ -1,6 +1,8 @@
 """Routers in files: what comes back, and what is refused."""
 
+import json
 import warnings
+import zipfile
 
 import numpy as np
 import polars as pl
@@ -69,21 +71,43 @@ def test_a_router_is_no_model_of_tables(saved):
         open_model(saved[1])
 
 
-def test_a_manifest_of_another_router_is_refused(saved, tmp_path):
-    import json
-    import zipfile
-
-    path = tmp_path / "other.skops"
-    with zipfile.ZipFile(saved[1]) as old, zipfile.ZipFile(path, "w") as made:
+def with_routing(source, path, **changes):
+    """Write a router's file whose manifest says something else of it."""
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(path, "w") as made:
         for name in old.namelist():
             data = old.read(name)
             if name == "manifest.json":
                 manifest = json.loads(data)
-                manifest["routing"]["costs"]["small"] = 0.1
+                manifest["routing"] |= changes
                 data = json.dumps(manifest).encode()
             made.writestr(name, data)
+    return path
+
+
+def test_a_manifest_of_another_router_is_refused(saved, tmp_path):
+    path = with_routing(saved[1], tmp_path / "other.skops", costs={"small": 0.1, "large": 0.6})
     with pytest.raises(ModelFileError, match="another router than its manifest says"):
         load_model(path)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        ["small", "large"],
+        "small",
+        {"small": "a"},
+        {"small": "a", "other": "b"},
+        {"small": "a", "large": "b", "other": "c"},
+        {"small": "a", "large": 1},
+    ],
+)
+def test_columns_of_losses_that_are_not_those_of_the_models_are_refused(columns, saved, tmp_path):
+    path = tmp_path / "other.skops"
+    sound = {"small": "a", "large": "b"}
+    routing = read_manifest(with_routing(saved[1], path, loss_columns=sound))["routing"]
+    assert routing["loss_columns"] == sound
+    with pytest.raises(ModelFileError, match="its manifest has no routing"):
+        read_manifest(with_routing(saved[1], path, loss_columns=columns))
 
 
 def frame_of(world):

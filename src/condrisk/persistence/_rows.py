@@ -50,8 +50,7 @@ def missing_value(column: Column, n_rows: int) -> NDArray[Any]:
 
 
 def _codes(schema: Schema, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
-    parts = [_as_floats(columns[column.name], column) for column in schema.columns]
-    return np.stack(parts, axis=1) if parts else np.empty((0, 0))
+    return np.stack([_as_floats(columns[c.name], c) for c in schema.columns], axis=1)
 
 
 def _as_floats(values: NDArray[Any], column: Column) -> NDArray[np.float64]:

@@ -102,6 +102,11 @@ def test_numbers_stand_for_every_kind_of_column(frame):
     np.testing.assert_array_equal(model.numbers(checked.good), expected)
 
 
+def test_rows_of_nothing_but_text_have_no_numbers():
+    model = open_model(Constant(), schema=Schema((Column("t", "text", dtype="str"),), "pandas"))
+    assert model.numbers(pl.DataFrame({"t": ["a b", "c d", None]})).shape == (3, 0)
+
+
 def test_columns_may_come_in_any_order_and_with_others(frame):
     schema = table_schema(frame, exclude=["target"])
     shuffled = frame.select(reversed(frame.columns)).with_columns(extra=pl.lit("x"))

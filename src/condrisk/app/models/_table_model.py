@@ -133,7 +133,7 @@ class TableModel:
             Categories are their positions, dates their days; NaN is what is missing.
         """
         columns = tuple(column for column in self.schema.columns if column.kind != "text")
-        return encode_rows(frame, Schema(columns))
+        return encode_rows(frame, Schema(columns)) if columns else np.empty((frame.height, 0))
 
     def table(self, X: Any, y: Any = None) -> pl.DataFrame:
         """Return rows from Python as a table, with their targets in it if they are given.
