@@ -35,7 +35,7 @@ MOST_ROWS = 50_000
 # Models of folds are fitted on at most so many rows, and numbers in them, in all, one model at
 # least: where there are so many, a second one that has seen four fifths of them again adds time and
 # little else.
-ROWS_FITTED, NUMBERS_FITTED = 2_000_000, 100_000_000
+ROWS_FITTED, NUMBERS_FITTED = 1_000_000, 100_000_000
 # Among many rows trees with a smaller share than this are left out: boosting has learnt nearly all
 # that they know, and they take most of the time of an estimate and of the room of a model file.
 LEAST_OF_TREES = 0.1
@@ -58,8 +58,8 @@ class LossRegressor(ImportancesMixin, RegressorMixin, BaseEstimator):
     * the mean of the losses,
 
     and their mixture is the one with the least squared error on rows that the members were not
-    fitted on (out-of-bag for the trees, five folds for the others; of more than 400,000 rows fewer
-    folds, and one of more than a million), each row weighted by the inverse of its predicted mean.
+    fitted on (out-of-bag for the trees, five folds for the others; of more than 200,000 rows fewer
+    folds, and one from 500,000 on), each row weighted by the inverse of its predicted mean.
     All members are consistent for the conditional mean. The losses are shifted and scaled first,
     so that the estimate scales with them; it never leaves their range.
 
