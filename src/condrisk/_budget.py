@@ -14,9 +14,6 @@ MANY_ROWS = 30_000
 ROWS_PER_TREE = 10_000
 # From so many rows on, two folds hold rows out as well as five.
 FOLDS_MATTER = 200_000
-# A regression of losses beside an estimate by probabilities or a distribution, which it can only
-# mend, learns from at most so many rows.
-MOST_REGRESSED = 100_000
 # An estimate is multiplied by this: a part must end in time, not only on average.
 CAUTION = 1.3
 # A part is tried on at most so many rows, and on at most a quarter of them.

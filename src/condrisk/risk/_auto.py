@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _num_samples
 
-from condrisk._budget import MOST_REGRESSED, Clock
+from condrisk._budget import Clock
 from condrisk._crossfit import CrossFitted, rows_of
 from condrisk._expected_loss import class_loss_points, class_risk_and_floor
 from condrisk._routing import routing_enabled
@@ -41,6 +41,9 @@ from condrisk.risk._training import Some, Training, as_many_as_fit
 Floats = NDArray[np.float64]
 # Of a time budget, the share for the predictor.
 PREDICTOR_SHARE = 0.7
+# Regressions of losses beside probabilities, which they can only mend, learn from at most so many
+# rows.
+MOST_REGRESSED = 300_000
 _EVERYTHING = {"sample_weight": True, "groups": True}
 
 

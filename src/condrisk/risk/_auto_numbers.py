@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing, check_random_state
 
-from condrisk._budget import MOST_REGRESSED, TRIAL_ROWS, Clock, timed
+from condrisk._budget import TRIAL_ROWS, Clock, timed
 from condrisk._crossfit import CrossFitted, rows_of
 from condrisk.learners import DistributionRegressor, LossRegressor
 from condrisk.risk._base import settled
@@ -21,6 +21,9 @@ from condrisk.risk._responses import Responses
 
 Floats = NDArray[np.float64]
 
+# Regressions of losses beside a distribution, which they can only mend, learn from at most so many
+# rows.
+MOST_REGRESSED = 100_000
 # Of the time that is left, the share for the distribution.
 DISTRIBUTION_SHARE = 0.6
 # The time to learn a variance grows with the rows to this power, or less.

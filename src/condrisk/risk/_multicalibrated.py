@@ -213,7 +213,7 @@ class MulticalibratedRisk(MetaEstimatorMixin, BaseEstimator):
         kept; the held-out risks tell by how much they are too large.
         """
         held = (
-            getattr(risk_part(self.risk_), "held_out_", None) if len(rest) > FEWEST_ROWS else None
+            getattr(risk_part(self.risk_), "held_out_", None) if len(rest) >= FEWEST_ROWS else None
         )
         if held is None:
             return None
