@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 
 # Segments of numbers with more values than this are thirds of their rows.
 MOST_VALUES, N_BINS = 10, 3
-# A risk that was fitted on fewer rows has nothing to remember that would be worth it.
+# A risk that was fitted on so few rows has nothing to remember that would be worth it.
 FEWEST_ROWS = 60
 
 
@@ -213,7 +213,7 @@ class MulticalibratedRisk(MetaEstimatorMixin, BaseEstimator):
         kept; the held-out risks tell by how much they are too large.
         """
         held = (
-            getattr(risk_part(self.risk_), "held_out_", None) if len(rest) >= FEWEST_ROWS else None
+            getattr(risk_part(self.risk_), "held_out_", None) if len(rest) > FEWEST_ROWS else None
         )
         if held is None:
             return None
