@@ -88,7 +88,7 @@ class OwnLines:
 
     def fit(self, X: Any, y: Any) -> OwnLines:
         """Cross-fit, refit, and learn the losses."""
-        # Shuffled, as those of the estimators are: another draw moves the correlations by 0.007.
+        # Shuffled, as those of the estimators are: other folds give other losses to learn from.
         folds = (KFold if self.method == "predict" else StratifiedKFold)(
             5, shuffle=True, random_state=0
         )

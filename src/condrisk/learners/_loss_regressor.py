@@ -59,9 +59,11 @@ class LossRegressor(ImportancesMixin, RegressorMixin, BaseEstimator):
 
     and their mixture is the one with the least squared error on rows that the members were not
     fitted on (out-of-bag for the trees, five folds for the others; of more than 200,000 rows fewer
-    folds, and one from 500,000 on), each row weighted by the inverse of its predicted mean.
-    All members are consistent for the conditional mean. The losses are shifted and scaled first,
-    so that the estimate scales with them; it never leaves their range.
+    folds, and one from 500,000 on), each row weighted by the inverse of its predicted mean. Of more
+    than 30,000 rows trees with a share below a tenth are left out, and the others share again: they
+    would take most of the time of an estimate. All members are consistent for the conditional mean.
+    The losses are shifted and scaled first, so that the estimate scales with them; it never leaves
+    their range.
 
     A few huge losses would otherwise be all that is learnt. Where the tail amounts to fewer than
     20 equal losses, (Σz²)² < 20 Σz⁴, losses are capped at the highest value at which it does not.
